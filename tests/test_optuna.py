@@ -281,14 +281,14 @@ def test_the_order_of_trials_that_end_in_another_one():
     stop = StopWhenCertified(ONE, regret=100.0)
     with pytest.warns(UserWarning, match="in another order than they began"):
         assert stop.certificate(study)["reached"]
-    assert [one.number for one in stop._record.read(*trials_of(study)).rows] == ending
+    assert [one.trial for one in stop._record.read(*trials_of(study)).rows] == ending
     begun = StopWhenCertified(ONE, regret=100.0, order="start")
     assert begun.certificate(study)["trials"] == 1  # since trial 1 holds up the others
     study.tell(trials[1], 0.1)
     found = begun.certificate(study)
     assert found["trials"] == 4 and not found["notes"]
-    assert [one.number for one in begun._record.read(*trials_of(study)).rows] == [0, 1, 2, 3]
-    assert [one.number for one in stop._record.read(*trials_of(study)).rows] == [*ending, 1]
+    assert [one.trial for one in begun._record.read(*trials_of(study)).rows] == [0, 1, 2, 3]
+    assert [one.trial for one in stop._record.read(*trials_of(study)).rows] == [*ending, 1]
 
 
 def test_trials_out_of_range_are_left_out():

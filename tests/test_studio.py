@@ -21,7 +21,7 @@ from kernelbounds.studio import server
 
 pytestmark = pytest.mark.usefixtures("drawn_once")
 
-TOKEN = "a-secret"
+TOKEN, PORT = "a-secret", 8000
 PARTS = ("summary", "next", "look", "progress", "assumptions", "trials")
 
 
@@ -55,10 +55,15 @@ def quick(monkeypatch):
     monkeypatch.setattr(sections, "HISTORY_SECONDS", 0.5)
 
 
+def page_of(desk, **options):
+    app = server.application(desk, TOKEN, PORT)
+    return TestClient(app, f"http://{server.HOST}:{PORT}", **options)
+
+
 @pytest.fixture
 def client(oven, quick):
     desk = desks.Desk([oven])
-    with TestClient(server.application(desk, TOKEN, 80), follow_redirects=False) as made:
+    with page_of(desk, follow_redirects=False) as made:
         assert made.get(f"/?token={TOKEN}").status_code == 303
         made.headers["X-Studio"] = TOKEN[::-1]
         yield made
@@ -209,6 +214,9 @@ def test_tables_are_imported_or_refused_with_the_line(client, oven):
     assert answer.status_code == 422 and "line 2" in text(answer) and "/tmp" not in text(answer)
     grown = good + "170,24,45.0\n"
     assert "Imported 1 run;" in text(client.post(address, content=grown)), "it knows the others"
+    for name in ("", "..", "a/.."):  # The name of a folder is none of a table.
+        other = client.post(f"/study/oven/import?file={name}&skip=3", content=grown)
+        assert "Imported 0 runs" in text(other)
 
 
 def test_the_page_learns_of_changes_by_others(client, oven):
@@ -273,11 +281,13 @@ def test_what_is_missing_is_asked_for(client, changed, said):
 
 
 def test_only_with_the_token_from_this_host_and_page(client, oven):
-    app = client.app
-    stranger = TestClient(app, follow_redirects=False)
+    stranger = TestClient(client.app, client.base_url, follow_redirects=False)
     assert stranger.get("/study/oven").status_code == 403
-    assert stranger.get("/?token=guess").status_code == 403
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+    for guess in ("guess", "é"):
+        assert stranger.get(f"/?token={guess}").status_code == 403
+        assert client.post("/new", headers={"X-Studio": guess.encode()}).status_code == 403
+    for host in ("evil.example", "testserver", f"evil.example:{PORT}"):
+        assert client.get("/", headers={"host": host}).status_code == 421
     before = oven.read_bytes()
     for header in ({"X-Studio": ""}, {"X-Studio": TOKEN}):
         told = client.post("/study/oven/undo", data={"trial": "1"}, headers=header)
@@ -295,7 +305,7 @@ def test_names_are_text(tmp_path, quick):
         study.tell([0.5], 0.4)
         study.note(1, wild)
     desk = desks.Desk([tmp_path / "odd.db"])
-    with TestClient(server.application(desk, TOKEN, 80)) as made:
+    with page_of(desk) as made:
         pages = [made.get(f"/study/odd?token={TOKEN}").text]
         pages += [made.get(f"/study/odd/{part}").text for part in PARTS]
     one = desks.OpenStudy("odd", tmp_path / "odd.db")
@@ -311,7 +321,7 @@ def test_a_damaged_file_is_listed_with_the_reason(oven, tmp_path):
     desk = desks.Desk([tmp_path])
     lines = {line["name"]: line for line in desk.listed()}
     assert lines["oven"]["count"] == 8 and "problem" in lines["notes"]
-    with TestClient(server.application(desk, TOKEN, 80)) as made:
+    with page_of(desk) as made:
         assert lines["notes"]["problem"] in text(made.get(f"/?token={TOKEN}"))
     desk.close()
 

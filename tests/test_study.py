@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +20,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
-from kernelbounds.study import database
-from kernelbounds.study.search import Search, _Score, more_needed
+from kernelbounds.study import database, study_file
+from kernelbounds.study.findings import more_needed
+from kernelbounds.study.search import Search, _Score
 from kernelbounds.study.status import Checked
 from kernelbounds.study.trial import StoredTrial
 
@@ -92,7 +94,8 @@ def test_a_batch_is_filled_up_and_spread(study):
 
 def test_dropped_trials_are_not_pending(study):
     batch = study.ask(2)
-    assert study.drop(batch[0]) == batch[0]
+    gone = study.drop(batch[0])
+    assert gone == batch[0] and gone.state == "dropped"
     assert study.pending == batch[1:]
     with pytest.raises(kb.InputError, match="not pending: it was already dropped"):
         study.drop(1)
@@ -101,6 +104,26 @@ def test_dropped_trials_are_not_pending(study):
         study.drop(1)
     with pytest.raises(kb.InputError, match="no trial 9"):
         study.drop(9)
+
+
+def test_trials_and_their_outcomes_are_of_one_moment(study, path, monkeypatch):
+    """Another process cannot tell a trial after its state was read and before its outcome is."""
+    monkeypatch.setattr(database, "PATIENCE", 0.1)
+    batch = study.ask(2)
+    study.tell(batch[0], 40.0)
+    outcomes = study_file.StudyFile.outcomes.fget
+
+    def told_meanwhile(store):
+        if store is study._store:
+            with kb.Study(path) as other, suppress(kb.InputError):
+                other.tell(batch[1], 41.0)
+        return outcomes(store)
+
+    monkeypatch.setattr(study_file.StudyFile, "outcomes", property(told_meanwhile))
+    assert [(one.state, one.outcome) for one in study.trials] in (
+        [("told", 40.0), ("pending", None)],
+        [("told", 40.0), ("told", 41.0)],
+    )
 
 
 def test_suggestions_can_be_set_at_a_bench():
@@ -654,7 +677,8 @@ def test_a_study_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
         kb.Study.create(path, problem(noise=None))
     with pytest.raises(kb.InputError, match=r"must be a kernelbounds\.Problem"):
         kb.Study.create(path, "yield")
-    monkeypatch.setattr(database, "SCHEMA", ["CREATE TABLE broken"])
+    broken = study_file.STUDY._replace(schema=("CREATE TABLE broken",))
+    monkeypatch.setattr(study_file, "STUDY", broken)
     with pytest.raises(kb.KernelBoundsError):
         kb.Study.create(path, problem())
     assert not list(tmp_path.iterdir())

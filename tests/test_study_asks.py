@@ -195,11 +195,11 @@ def test_certificates_are_spread_evenly_when_time_is_short(monkeypatch):
     study, _ = studied(16)
     made = []
     monkeypatch.setattr(
-        type(study._certificates),
+        type(study._findings),
         "_made",
         lambda self, sequence, outcomes, seconds: made.append(len(outcomes)),
     )
-    study._certificates.fill(study._store.outcomes, 60, 30.0)
+    study._findings.fill(60, 30.0)
     assert sorted(made) == list(range(1, 16))
     assert made[0] == 1 and made[:7] == sorted(made[:7]) and max(np.diff(made[:7])) <= 3
 
@@ -244,4 +244,4 @@ def test_telling_says_what_is_certified_and_ctrl_c_is_harmless(oven, monkeypatch
     told = invoked("tell", oven, "temperature=190", "catalyst=0.3", "the yield=51")
     assert told.exit_code == 0 and "the outcome is safe" in told.stderr
     with kb.Study(oven) as study:
-        assert len(study) == 2 and [count for count, _ in study._certificates.kept()] == [1]
+        assert len(study) == 2 and [count for count, _ in study._findings.kept()] == [1]

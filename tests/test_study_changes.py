@@ -11,10 +11,13 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.study.revision import level_of
+from kernelbounds.study.study_file import StudyFile
+from kernelbounds.study.trial import StoredTrial
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 
 WHERE = [[199.0, 0.3], [215.0, 0.8]]
+WIDE = [(185.0, 0.3), (199.0, 0.3)]
 
 
 def problem(**changes):
@@ -124,17 +127,17 @@ def test_certificates_of_an_outcome_that_was_wrong_do_not_count(told, change):
     """Those of fewer outcomes, before it, still do."""
     study, _, values = told
     study.certificates(most=6, seconds=30)
-    assert [count for count, _ in study._certificates.kept()] == [1, 2, 3, 4, 5, 6]
+    assert [count for count, _ in study._findings.kept()] == [1, 2, 3, 4, 5, 6]
     if change == "correct":
         study.correct(3, values[2])
     else:
         ((_, settings, _),) = study.undo(3)
-        assert [count for count, _ in study._certificates.kept()] == [1, 2]
+        assert [count for count, _ in study._findings.kept()] == [1, 2]
         if change == "undo":
             study.certificate(0.1)
-            assert [count for count, _ in study._certificates.kept()] == [1, 2, 5]
+            assert [count for count, _ in study._findings.kept()] == [1, 2, 5]
         study.tell(settings, values[2], trial=3)
-    assert [count for count, _ in study._certificates.kept()] == [1, 2]
+    assert [count for count, _ in study._findings.kept()] == [1, 2]
 
 
 # --- notes
@@ -262,6 +265,36 @@ def test_a_revised_study_has_everything_and_says_what_is_guaranteed(tmp_path):
         assert not (tmp_path / "no.db").exists()
     with kb.Study(other) as again:
         assert again.revisions == (made,)
+
+
+NARROW = ["temperature[°C]=192:220", "catalyst=0.1:0.9"]
+
+
+def test_a_revised_study_is_complete_as_soon_as_its_file_is_there(tmp_path, monkeypatch):
+    """Whatever is killed after that leaves no trial that the new study refuses."""
+    with kb.Study.create(tmp_path / "a.db", problem()) as study:
+        study._store.add_pending([StoredTrial(point, *[None] * 6) for point in WIDE], [])
+        monkeypatch.setattr(StudyFile, "drop", lambda *_: pytest.fail("a second transaction"))
+        study.revise(tmp_path / "b.db", problem().replace(inputs=NARROW)).close()
+    with kb.Study(tmp_path / "b.db") as new:
+        assert [one.values["temperature"] for one in new.pending] == [199.0]
+        assert [one.state for one in new.trials] == ["dropped", "pending"]
+
+
+def test_a_revised_study_has_no_outcome_that_was_not_checked(tmp_path, monkeypatch):
+    """What another process tells in the meantime is refused as well."""
+    with kb.Study.create(tmp_path / "a.db", problem()) as study:
+        study.tell([200.0, 0.5], 43.0)
+        read = study._store.one_moment
+
+        def read_a_little_later():
+            with kb.Study(tmp_path / "a.db") as other:
+                other.tell([181.0, 0.5], 44.0)
+            return read()
+
+        monkeypatch.setattr(study._store, "one_moment", read_a_little_later)
+        with pytest.raises(kb.InputError, match="trial 2: temperature = 181 is not in its range"):
+            study.revise(":memory:", problem().replace(inputs=NARROW))
 
 
 def test_the_oldest_delta_counts():

@@ -30,9 +30,9 @@ from kernelbounds.integrations.outside_trials import (
     RUNNING,
     STOPPED,
     OutsideTrial,
-    Row,
 )
 from kernelbounds.problem import Input, Problem
+from kernelbounds.study.trial import Outcome
 
 
 def trials_of(experiment: Experiment, data: Data) -> tuple[list[OutsideTrial], bool]:
@@ -116,7 +116,7 @@ def refuse_misfit(problem: Problem, space: SearchSpace) -> None:
 
 
 def _is_within(one: Input, parameter: Parameter | None) -> bool:
-    """Tell whether a parameter can have all values of an input, or those that are nearest."""
+    """Tell whether a parameter has all values of an input, or choices to which they are moved."""
     if isinstance(parameter, ChoiceParameter):
         if one.levels:
             return set(one.levels) <= set(map(str, parameter.values))
@@ -155,11 +155,11 @@ def as_params(
 
 
 def notes_of(
-    rows: Sequence[Row], experiment: Experiment, data: Data, problem: Problem
+    rows: Sequence[Outcome], experiment: Experiment, data: Data, problem: Problem
 ) -> dict[str, str]:
     """Say what the guarantee depends on that only Ax knows, in a sentence each, by its kind."""
     outcomes, noise, notes = _outcomes(experiment, data), problem.stated_noise, {}
-    used = {one.number: outcomes[one.number] for one in rows}
+    used = {one.trial: outcomes[one.trial] for one in rows}
     for number, one in used.items():
         relative = one.sem / one.mean if problem.output.log else one.sem
         if noise.scale is not None and relative > noise.scale:

@@ -93,7 +93,7 @@ class ConfidenceBound(AcquisitionFunction):
         if side not in SIGNS:
             raise InputError(f"side must be 'upper' or 'lower', got {brief(side)}.")
         self._sequence, self._side, self._bound = sequence, SIGNS[side], bound
-        self._minimise = as_flag(minimise, "minimise")
+        self._sign = -1.0 if as_flag(minimise, "minimise") else 1.0
         self._imagined: tuple[int, ConfidenceSequence] | None = None
         self.X_pending: torch.Tensor | None = None
         sequence.surface(self._side, bound)  # which refuses a bound that cannot be had here
@@ -114,13 +114,15 @@ class ConfidenceBound(AcquisitionFunction):
         values: torch.Tensor = _AtPoints.apply(X, self)
         return values
 
-    def values_and_gradients(self, points: Array, smooth: bool) -> tuple[Array, Array | None]:
-        """Compute values (m,), and gradients (m, d) if they are wanted, at points (m, d)."""
+    def values(self, points: Array) -> Array:
+        """Compute values (m,) at points (m, d)."""
         sequence = self._looked_at()
-        sign = -1.0 if self._minimise else 1.0
-        if not smooth:
-            ask = sequence.upper if self._side == 1 else sequence.lower
-            return sign * ask(points, self._bound), None
+        ask = sequence.upper if self._side == 1 else sequence.lower
+        return self._sign * ask(points, self._bound)
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Compute values (m,) and gradients (m, d) at points (m, d)."""
+        sequence = self._looked_at()
         with sequence.lock:
             surface = Clipped(sequence.surface(self._side, self._bound))
             if not surface.smooth:
@@ -131,7 +133,8 @@ class ConfidenceBound(AcquisitionFunction):
             found = [surface.values_and_gradients(chunk) for chunk in in_chunks(points)]
         values, gradients = (np.concatenate(parts) for parts in zip(*found, strict=True))
         # The surface is an upper bound on s f*, for the sign s of the side.
-        return sign * self._side * values, sign * self._side * gradients
+        sign = self._sign * self._side
+        return sign * values, sign * gradients
 
     def _looked_at(self) -> ConfidenceSequence:
         """Return the sequence, or a copy of it in which pending points have imagined outcomes."""
@@ -150,9 +153,11 @@ class _AtPoints(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, X: torch.Tensor, bound: ConfidenceBound) -> torch.Tensor:
         points = X.detach().cpu().numpy().reshape(-1, X.shape[-1])
-        values, gradients = bound.values_and_gradients(points, ctx.needs_input_grad[0])
-        if gradients is not None:
+        if ctx.needs_input_grad[0]:
+            values, gradients = bound.values_and_gradients(points)
             ctx.save_for_backward(torch.as_tensor(gradients, device=X.device).reshape(X.shape))
+        else:
+            values = bound.values(points)
         return torch.as_tensor(values, device=X.device).reshape(X.shape[:-2])
 
     @staticmethod

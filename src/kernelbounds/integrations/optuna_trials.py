@@ -26,7 +26,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.integrations import outside_trials as states
 from kernelbounds.integrations.outside_trials import OutsideTrial, Reading, point_of
 from kernelbounds.problem import Problem
-from kernelbounds.study.study import checked_problem
+from kernelbounds.study.revision import checked_problem
 from kernelbounds.study.trial import Point
 
 # Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
@@ -71,7 +71,7 @@ def last_distributions(study: optuna.Study, known: Reading) -> dict[str, BaseDis
     """Return the distributions of the last trial that is in the sequence; none without one."""
     if not known.rows:
         return {}
-    return dict(study.get_trials(deepcopy=False)[known.rows[-1].number].distributions)
+    return dict(study.get_trials(deepcopy=False)[known.rows[-1].trial].distributions)
 
 
 def as_params(

@@ -1,6 +1,7 @@
 """The trials of another tool as observations of a problem, and what voids a guarantee.
 
-The doors to Optuna and to Ax make a list of :class:`OutsideTrial`; all else is the same for both.
+The modules for Optuna and for Ax make a list of :class:`OutsideTrial`; all else is the same for
+both.
 
 A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
 sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
@@ -25,7 +26,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -36,9 +37,10 @@ from kernelbounds.bandits import Certificate, SafeUCB
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.findings import Replay
+from kernelbounds.study.revision import checked_problem
 from kernelbounds.study.search import Search
-from kernelbounds.study.study import checked_problem
-from kernelbounds.study.trial import Point
+from kernelbounds.study.trial import Outcome, Point
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.
@@ -58,13 +60,21 @@ class OutsideTrial(NamedTuple):
     constraints: Mapping[str, float] = MappingProxyType({})
 
 
-class Row(NamedTuple):
-    """A trial that is in the sequence."""
+class Ended(NamedTuple):
+    """A trial that completed, and what of it can be used.
 
-    number: int
-    point: Point
-    value: float
-    constraints: tuple[float, ...] = ()
+    Each of its point, outcome and constraints is None where no function of the inputs has it.
+    """
+
+    trial: OutsideTrial
+    point: Point | None
+    value: float | None
+    constraints: tuple[float, ...] | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the trial is in the sequence."""
+        return None not in self[1:]
 
 
 @dataclass(frozen=True)
@@ -77,22 +87,22 @@ class Reading:
         The problem, and whether it is minimised.
     sequence : ConfidenceSequence
         The sequence of the rows.
-    rows : list of Row
-        The trials with outcomes, in their order.
+    rows : list of Outcome
+        The outcomes in their order, with the numbers of their trials.
     taken : dict
         Points by trial numbers that have no outcome, or none that counts: those of trials that run,
         failed or were stopped.
     void : dict
         What voids the guarantee, in a sentence each, by its kind.
     notes : dict
-        What the guarantee depends on besides the problem, likewise.
+        What the guarantee depends on besides the problem, in the same form.
     others : list of ConfidenceSequence
         The sequences of constraints.
     """
 
     search: Search
     sequence: ConfidenceSequence
-    rows: list[Row]
+    rows: list[Outcome]
     taken: dict[int, Point]
     void: dict[str, str]
     notes: dict[str, str]
@@ -126,8 +136,7 @@ class Record:
             raise InputError(f"order must be one of {', '.join(ORDERS)}, got {brief(order)}.")
         self.problem, self.order, self.constraints = problem.settled(), order, dict(constraints)
         self._warned: set[str] = set()
-        self.lock = threading.Lock()
-        self._begin_anew(minimise=False)
+        self._begin()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, and what can be read from the trials."""
@@ -136,13 +145,13 @@ class Record:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.lock = threading.Lock()
-        self._begin_anew(minimise=False)
+        self._begin()
 
-    def _begin_anew(self, minimise: bool) -> None:
-        self._search = Search(self.problem, minimise)
-        self._sequence, self._rows = self.problem.sequence(), list[Row]()
-        self._others = [one.sequence() for one in self.constraints.values()]
+    def _begin(self) -> None:
+        """Set what is not in a pickle of the record, as before any trial was read."""
+        self.lock = threading.Lock()
+        self._search, self._replay = Search(self.problem, minimise=False), Replay(self.problem)
+        self._others = [Replay(one) for one in self.constraints.values()]
         self._best: Certificate | None = None
 
     def read(self, trials: Sequence[OutsideTrial], minimise: bool) -> Reading:
@@ -154,34 +163,31 @@ class Record:
                     "problem for each, as constraints={name: problem}, or leave out set_constraint."
                 )
         points = {one.number: point_of(self.problem, one.params) for one in trials}
-        ended = in_order(trials, self.order)
-        limited = {one.number: self._constraints_of(one) for one in ended}
-        rows = [
-            Row(one.number, point, value, constraints)
-            for one in ended
-            if (value := outcome(one, self.problem)) is not None
-            and (constraints := limited[one.number]) is not None
-            and (point := points[one.number]) is not None
+        ended = [
+            Ended(one, points[one.number], _outcome(one, self.problem), self._constraints_of(one))
+            for one in in_order(trials, self.order)
         ]
-        if self._search.minimise != minimise or rows[: len(self._rows)] != self._rows:
-            self._begin_anew(minimise)
-        if new := rows[len(self._rows) :]:
-            values, scales = self.problem.scaled_outcomes([one.value for one in new])
-            scaled = self.problem.scaled([one.point for one in new])
-            self._sequence.update(scaled, values, scales)
-            for at, own in enumerate(self._others):
-                own.update(scaled, [one.constraints[at] for one in new])
-            self._rows = rows
+        rows, limits = [], []
+        for at in ended:
+            if at.point is not None and at.value is not None and at.constraints is not None:
+                rows.append(Outcome(at.point, at.value, at.trial.number))
+                limits.append(at.constraints)
+        before = self._replay.sequence
+        sequence = self._replay.after(rows)
+        others = [
+            own.after([row._replace(value=one[i]) for row, one in zip(rows, limits, strict=True)])
+            for i, own in enumerate(self._others)
+        ]
+        if sequence is not before or minimise != self._search.minimise:
+            self._search, self._best = Search(self.problem, minimise), None
         taken = {
             one.number: point
             for one in trials
             if one.state in (RUNNING, FAILED, STOPPED) and (point := points[one.number]) is not None
         }
-        known = {one.number for one in rows}
-        used = [one for one in ended if one.number in known]
-        void = _what_voids(trials, ended, limited, used, self.problem)
-        notes = _what_it_depends_on(trials, ended, points, rows, self.order)
-        return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
+        void = _what_voids(trials, ended, self.problem)
+        notes = _what_it_depends_on(trials, ended, self.order)
+        return Reading(self._search, sequence, rows, taken, void, notes, others)
 
     def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
         """Return the values of all constraints in a trial; None where no function has them."""
@@ -303,45 +309,37 @@ def in_order(trials: Sequence[OutsideTrial], order: str) -> list[OutsideTrial]:
     return ended
 
 
-def outcome(trial: OutsideTrial, problem: Problem) -> float | None:
+def _outcome(trial: OutsideTrial, problem: Problem) -> float | None:
     """Return the outcome of a trial that completed; None where no function has it."""
     possible = abs(trial.value) <= LARGEST and (trial.value > 0 or not problem.output.log)
     return trial.value if possible else None
 
 
 def _what_voids(
-    trials: Sequence[OutsideTrial],
-    ended: Sequence[OutsideTrial],
-    limited: Mapping[int, tuple[float, ...] | None],
-    used: Sequence[OutsideTrial],
-    problem: Problem,
+    trials: Sequence[OutsideTrial], ended: Sequence[Ended], problem: Problem
 ) -> dict[str, str]:
-    """Say what voids the guarantee, in a sentence each, by its kind.
-
-    ``limited`` has the values of constraints of the trials that ended, and ``used`` are those that
-    are in the sequence.
-    """
+    """Say what voids the guarantee, in a sentence each, by its kind."""
     void = {}
     if count := sum(one.state == STOPPED for one in trials):
         void["stopped"] = (
             f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that "
             "are selected by what they look like have no guarantee; run all trials to their ends."
         )
-    if impossible := [one for one in ended if outcome(one, problem) is None]:
+    if impossible := [one.trial for one in ended if one.value is None]:
         void["impossible"] = (
             f"trial {impossible[0].number} has the outcome {impossible[0].value}, which "
             f"{problem.output.text} cannot have; decide in advance what such a run counts as, and "
             "report that."
         )
-    if unlimited := [number for number, values in limited.items() if values is None]:
+    if unlimited := [one.trial for one in ended if one.constraints is None]:
         void["impossible constraint"] = (
-            f"trial {unlimited[0]} has a constraint of an infinite value; decide in advance what "
-            "such a run counts as, and set that."
+            f"trial {unlimited[0].number} has a constraint of an infinite value; decide in advance "
+            "what such a run counts as, and set that."
         )
-    every = {name for one in used for name in one.params}
-    for name in sorted(every - set(problem.inputs.names)):
+    used = [one.trial.params for one in ended if one.counts]
+    for name in sorted({name for params in used for name in params} - set(problem.inputs.names)):
         # A parameter that some trials lack varies, too.
-        if len({str(one.params[name]) if name in one.params else None for one in used}) > 1:
+        if len({str(params[name]) if name in params else None for params in used}) > 1:
             void["varying"] = (
                 f"the parameter {name!r} varies and is no input of the problem, so that outcomes "
                 "are not a function of the inputs alone; state it as an input, or keep it constant."
@@ -351,11 +349,7 @@ def _what_voids(
 
 
 def _what_it_depends_on(
-    trials: Sequence[OutsideTrial],
-    ended: Sequence[OutsideTrial],
-    points: Mapping[int, Point | None],
-    rows: Sequence[Row],
-    order: str,
+    trials: Sequence[OutsideTrial], ended: Sequence[Ended], order: str
 ) -> dict[str, str]:
     """Say what the guarantee depends on besides the problem, in a sentence each, by its kind."""
     notes = {}
@@ -365,15 +359,15 @@ def _what_it_depends_on(
             "because of its outcome; otherwise decide in advance what a failure counts as, and "
             "report that."
         )
-    if count := sum(points[one.number] is None for one in ended):
+    if count := sum(one.point is None for one in ended):
         notes["left out"] = (
             f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
             "ranges; the guarantee is for the problem as stated."
         )
     # Trials that still run are overtaken, too, by those that began after them.
-    latest = max((one.number for one in rows), default=-1)
-    overtaken = any(one.state == RUNNING and one.number < latest for one in trials)
-    overtaken |= any(after.number < before.number for before, after in pairwise(rows))
+    used = [one.trial.number for one in ended if one.counts]
+    overtaken = any(one.state == RUNNING and one.number < max(used, default=-1) for one in trials)
+    overtaken |= used != sorted(used)
     if overtaken and order == COMPLETION:
         notes["overtaken"] = (
             "trials ended in another order than they began, which is right only if run times do "

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.study import Study
+from kernelbounds.study.revision import GOALS
 
 # Bounds from more outcomes than this take minutes and gigabytes, so they are not computed unless
 # somebody asks for them.
@@ -32,7 +33,7 @@ class OpenStudy:
 
     @property
     def computes(self) -> bool:
-        """Whether bounds are computed unasked, which they are not with very many outcomes."""
+        """Whether bounds are computed: with very many outcomes only when somebody asks for them."""
         return self._asked_for_bounds or len(self.study) <= MANY_OUTCOMES
 
     def compute(self) -> None:
@@ -103,8 +104,7 @@ class Desk:
         for name, path in self.paths().items():
             try:
                 study = self.study(name).study
-                goal = "minimise" if study.minimise else "maximise"
-                problem = study.problem
+                problem, goal = study.problem, GOALS[study.minimise]
                 about = f"{goal} {problem.output.name} over {', '.join(problem.inputs.names)}"
                 lines.append({"name": name, "about": about, "count": len(study)})
             except KernelBoundsError as error:

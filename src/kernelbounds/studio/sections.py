@@ -159,7 +159,7 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
 
     found: dict[str, Any] = {"pictures": [], "refuted": "", "values": {}}
     try:
-        known = problem.estimate_with_bounds(study.sequence, at[None])
+        known = study.estimate_with_bounds(at[None])
         found["here"] = [float(part[0]) for part in known]
         key = "look", what, axes if is_map else (), tuple(at.tolist())
         found["pictures"] = one.kept(key, draw)

@@ -59,22 +59,22 @@ class OnlyFromHere(BaseHTTPMiddleware):
     def __init__(self, app: Any, token: str, port: int) -> None:
         super().__init__(app)
         self.token, self.cookie = token, f"{COOKIE}-{port}"
-        self.hosts = {f"{HOST}:{port}", f"localhost:{port}", "testserver"}
+        self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer the request, or refuse it."""
         if request.headers.get("host") not in self.hosts:
             return PlainTextResponse("This is not the host of the studio.", 421)
         offered = request.query_params.get("token")
-        if offered is not None and secrets.compare_digest(offered, self.token):
+        if offered is not None and _same(offered, self.token):
             response: Response = RedirectResponse(request.url.path, 303)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return response
-        if not secrets.compare_digest(request.cookies.get(self.cookie, ""), self.token):
+        if not _same(request.cookies.get(self.cookie, ""), self.token):
             return PlainTextResponse(
                 "Open the address that kernelbounds studio has printed: it has a token.", 403
             )
-        if request.method != "GET" and not secrets.compare_digest(
+        if request.method != "GET" and not _same(
             request.headers.get("x-studio", ""), self.token[::-1]
         ):
             return PlainTextResponse("This did not come from a page of the studio.", 403)
@@ -85,6 +85,11 @@ class OnlyFromHere(BaseHTTPMiddleware):
         if not request.url.path.startswith("/static"):
             response.headers["Cache-Control"] = "no-store"
         return response
+
+
+def _same(offered: str, secret: str) -> bool:
+    """Compare with a secret in a time that says nothing about it."""
+    return secrets.compare_digest(offered.encode(), secret.encode())
 
 
 class Studio:
@@ -137,19 +142,13 @@ class Studio:
     async def _in_thread(
         self, request: Request, endpoint: Callable[..., Response], *arguments: Any
     ) -> Response:
-        """Call an endpoint in a thread; errors of the library become one sentence on the page."""
+        """Call an endpoint in a thread, with the study in the address, if there is one."""
 
         def called() -> Response:
             of_study = [self.desk.study(name) for name in request.path_params.values()]
             return endpoint(*of_study, *arguments)
 
-        try:
-            return await run_in_threadpool(called)
-        except KernelBoundsError as error:
-            return self._error(str(error))
-
-    def _error(self, said: str) -> Response:
-        return HTMLResponse(sections.render("error.html", said=said), 422)
+        return await run_in_threadpool(called)
 
     def _html(self, template: str, **values: Any) -> Response:
         return HTMLResponse(sections.render(template, secret=self._secret, **values))
@@ -210,7 +209,7 @@ class Studio:
     async def import_runs(self, request: Request) -> Response:
         """Add the runs of a table that was dropped on the page; the body is the file."""
         if int(request.headers.get("content-length") or 0) > LARGEST_UPLOAD:
-            return self._error("the file has more than 50 MB; use kernelbounds study import.")
+            raise InputError("the file has more than 50 MB; use kernelbounds study import.")
         body, given = await request.body(), parse_qs(request.url.query)
         return await self._in_thread(request, partial(self.edit, _imported), body, given)
 
@@ -230,7 +229,7 @@ def _imported(one: OpenStudy, body: bytes, given: Answers) -> str:
     """Add the runs of a table to a study, and say how many there were."""
     name = Path((given.get("file") or ["table.csv"])[0].replace("\\", "/")).name
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / (name or "table.csv")
+        path = Path(folder) / ("table.csv" if name in ("", "..") else name)
         path.write_bytes(body)
         try:
             return forms.import_runs(one, path, given)
@@ -245,8 +244,16 @@ def _attachment(content: str | bytes, name: str, media_type: str) -> Response:
 
 def application(desk: Desk, token: str, port: int) -> Starlette:
     """Return the application, which answers requests with the right token only."""
-    guard = Middleware(OnlyFromHere, token=token, port=port)
-    return Starlette(routes=Studio(desk, token).routes(), middleware=[guard])
+    return Starlette(
+        routes=Studio(desk, token).routes(),
+        middleware=[Middleware(OnlyFromHere, token=token, port=port)],
+        exception_handlers={KernelBoundsError: _refused},
+    )
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """Answer with what an error of the library says, as one sentence for the page."""
+    return HTMLResponse(sections.render("error.html", said=str(error)), 422)
 
 
 def serve(

@@ -5,14 +5,16 @@ file                idea
 ==================  ==========================================================================
 ``study.py``        :class:`Study`, the object
 ``asking.py``       ``ask``: the choice of the next trials, for one of three purposes
-``telling.py``      ``tell`` and ``import_runs``: checks of outcomes, tables and notes
-``search.py``       ``certificate``: the search for the best settings, and certificates over time
-``status.py``       ``status``: how the study stands, and what to do
-``revision.py``     ``revise``: other assumptions for the same observations
+``telling.py``      ``tell``, ``correct`` and ``import_runs``: outcomes, tables of old runs, notes
+``search.py``       the search for the best settings, and a certificate of how good they are
+``findings.py``     the confidence sequence of the outcomes, and certificates over time
+``status.py``       ``status``: how the study stands, and whether to go on
+``remedies.py``     what to do when the data refute the assumptions
+``revision.py``     the terms of a study, and ``revise``: other terms for the same observations
 ``pictures.py``     ``plot``: the history, the certificates over time, and slices
 ``trial.py``        trials, their outcomes and notes: as rows of the file, and as users get them
-``study_file.py``   what is read from the tables of the file and written to them
-``database.py``     the tables, and SQLite: transactions, versions, errors
+``study_file.py``   the tables of the file, what is read from them and written to them
+``database.py``     SQLite: transactions, checksums, errors
 ==================  ==========================================================================
 """
 

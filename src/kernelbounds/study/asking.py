@@ -21,7 +21,8 @@ Bounds hold for any rule of choice, and the rule may change at any time.
 
 Each trial of a batch is chosen as if those before it had been run, with the outcomes that are
 expected. For ``best`` it also differs from each of them by a twentieth of the range in at least one
-input, as far as there are such settings: otherwise a batch would be four times nearly the same.
+input, as far as there are such settings: otherwise a batch of four could be nearly the same trial
+four times.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from kernelbounds.bandits.batches import with_imagined_outcomes
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.findings import Findings
 from kernelbounds.study.search import FILLING_POINTS, Search
+from kernelbounds.study.study_file import StudyFile
 from kernelbounds.study.trial import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
@@ -68,6 +71,27 @@ def checked_purpose(purpose: Any) -> None:
 def first_runs(dim: int) -> int:
     """Return how many runs fill the ranges before good settings are looked for."""
     return 2 * dim + 1
+
+
+def asked(
+    store: StudyFile, findings: Findings, count: int, purpose: str, new_only: bool
+) -> list[StoredTrial]:
+    """Return pending trials of a study, and new ones where there are fewer than ``count``.
+
+    With ``new_only`` all are new.
+    """
+    with findings.lock:
+        while True:
+            waiting = store.pending
+            found = [] if new_only else waiting[:count]
+            missing = count - len(found)
+            if not missing:
+                return found
+            beside = [one.point for one in waiting]
+            new = new_trials(findings.search, findings.sequence, beside, missing, purpose)
+            added = store.add_pending(new, [one.number for one in waiting])
+            if added is not None:  # No other process has asked or told in the meantime.
+                return found + added
 
 
 def new_trials(
@@ -150,7 +174,7 @@ class _Knowledge:
     """
 
     def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
-        self._known, self._sign = sequence.known, -1 if search.minimise else 1
+        self._known, self._sign = sequence.known, search.sign
         self._points, self._pending = sequence.points, pending
         # Settings that are only pending have no outcome yet.
         tried = self._points[: len(self._points) - len(pending)]

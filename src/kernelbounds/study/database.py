@@ -1,8 +1,7 @@
-"""The SQLite file of a study: its tables, transactions, versions and errors.
+"""An SQLite file for studies: its transactions, checksums, format and errors.
 
 Once a transaction has ended, what it wrote is on the disk and is there once. Others may write to
-the same file at the same time, and any of them may be killed at any instant. Nothing is ever
-deleted: outcomes that are taken back stay in the file as withdrawn.
+the same file at the same time, and any of them may be killed at any instant.
 
 * Each write is one transaction, begun with the lock for writing (``BEGIN IMMEDIATE``), so that what
   it checked is still true when it is committed.
@@ -24,11 +23,11 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
@@ -39,84 +38,30 @@ MEMORY = ":memory:"
 PATIENCE, TRY_SECONDS, PAUSE_SECONDS = 30.0, 0.2, 0.005
 
 
-APPLICATION = 0x6B625354  # "kbST"
-VERSION = 4
-# Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
-# checksum is written when the transaction ends.
-SCHEMA = (
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
-    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
-    # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
-    # what was known when it was asked for, and purpose and why say why it was. ``place`` is the
-    # place of an outcome that was taken back, which the right outcome of the run will have.
-    """CREATE TABLE trials (
-        number INTEGER PRIMARY KEY,
-        point TEXT NOT NULL,
-        state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
-        asked TEXT,
-        estimate REAL,
-        lower REAL,
-        upper REAL,
-        gain REAL,
-        purpose TEXT,
-        why TEXT,
-        place INTEGER,
-        digest TEXT
-    )""",
-    # Outcomes are in the order of their places. A new outcome is the last, and one that corrects
-    # another has the place of the other, which is withdrawn. Those of one batch were told together.
-    # The point is where the outcome was measured, which need not be the point of its trial. For an
-    # outcome that was imported, source is the name of its table, if that has one, and row its
-    # number in the table, from 1 on. The value of a rate is a JSON list of successes and tries.
-    """CREATE TABLE outcomes (
-        id INTEGER PRIMARY KEY,
-        place INTEGER NOT NULL,
-        batch INTEGER NOT NULL,
-        trial INTEGER NOT NULL REFERENCES trials (number),
-        point TEXT NOT NULL,
-        value REAL NOT NULL,
-        key TEXT,
-        source TEXT,
-        row INTEGER,
-        time TEXT NOT NULL,
-        withdrawn TEXT,
-        digest TEXT
-    )""",
-    "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
-    "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
-    "CREATE UNIQUE INDEX one_outcome_of_a_place ON outcomes (place) WHERE withdrawn IS NULL",
-    # A note on a trial is a text, the path of a file, or both.
-    """CREATE TABLE notes (
-        id INTEGER PRIMARY KEY,
-        trial INTEGER NOT NULL REFERENCES trials (number),
-        text TEXT NOT NULL,
-        path TEXT,
-        time TEXT NOT NULL,
-        digest TEXT
-    )""",
-    # A certificate is made from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
-    """CREATE TABLE certificates (
-        id INTEGER PRIMARY KEY,
-        count INTEGER NOT NULL,
-        basis TEXT NOT NULL,
-        seconds REAL NOT NULL,
-        computed TEXT NOT NULL,
-        data TEXT NOT NULL,
-        digest TEXT
-    )""",
-)
+class Format(NamedTuple):
+    """The format of a file: two numbers in its header, and the statements that make its tables.
+
+    Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
+    checksum is written when the transaction ends.
+    """
+
+    application: int
+    version: int
+    schema: tuple[str, ...]
+
+
+# The rows of tables, by the names of the tables and of their columns.
+Tables = Mapping[str, Sequence[dict[str, Any]]]
 
 
 class Database:
-    """The open file of a study, which threads may share.
+    """An open file of some format, which threads may share.
 
-    With ``content``, the rows of each table, a new file is made: complete, or not there at all.
+    With ``content``, a new file is made: complete, or not there at all.
     """
 
-    def __init__(
-        self, path: Path | str, content: Mapping[str, Iterable[Sequence[Any]]] | None = None
-    ) -> None:
-        self.path, self.name = path, shown(path)
+    def __init__(self, path: Path | str, form: Format, content: Tables | None = None) -> None:
+        self.path, self.name, self._format = path, shown(path), form
         self._lock = threading.RLock()
         if isinstance(path, Path):
             (_check_there if content is None else _claim)(path, self.name)
@@ -135,18 +80,18 @@ class Database:
                         path.unlink()
             raise
 
-    def _create(self, content: Mapping[str, Iterable[Sequence[Any]]]) -> None:
+    def _create(self, content: Tables) -> None:
         """Make the tables and fill them, in one transaction."""
         with self.writing() as db:
             if self.number("PRAGMA application_id") or self.number("PRAGMA schema_version"):
                 raise _exists(self.name)  # Another process has made it at the same time.
-            for statement in SCHEMA:
+            for statement in self._format.schema:
                 db.execute(statement)
             for table, rows in content.items():
                 for row in rows:
-                    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
-            db.execute(f"PRAGMA application_id = {APPLICATION}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
+                    self.insert(table, **row)
+            db.execute(f"PRAGMA application_id = {self._format.application}")
+            db.execute(f"PRAGMA user_version = {self._format.version}")
 
     def close(self) -> None:
         """Close the file; nothing is left to be written."""
@@ -157,7 +102,7 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Begin a transaction that is committed at the end of the block, or leaves no trace.
 
-        A block within another one belongs to the transaction of that.
+        A block inside another one belongs to the outer transaction.
         """
         with self._lock, self._reported():
             if self._db.in_transaction:
@@ -191,6 +136,13 @@ class Database:
         """Return the rows that a query finds."""
         with self._lock, self._reported():
             return self._patiently(sql, values).fetchall()
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """Return all rows of a table, by the names of their columns."""
+        with self._lock, self._reported():
+            found = self._patiently(f"SELECT * FROM {name}")
+            names = [one for one, *_ in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found]
 
     def number(self, sql: str, *values: Any) -> int:
         """Return the whole number that a query finds."""
@@ -233,22 +185,23 @@ class Database:
                 raise
 
     def _check_format(self) -> None:
-        if self.number("PRAGMA application_id") != APPLICATION:
+        if self.number("PRAGMA application_id") != self._format.application:
             raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
-        version = self.number("PRAGMA user_version")
-        if version != VERSION:
+        version, readable = self.number("PRAGMA user_version"), self._format.version
+        if version != readable:
             raise StoredFileError(
                 f"{self.name} is a study in format {version}, and this kernelbounds reads format "
-                f"{VERSION} only: pip install -U kernelbounds, or export its runs with the "
+                f"{readable} only: pip install -U kernelbounds, or export its runs with the "
                 "release that wrote it (study export), and import them into a new study."
             )
 
     def _check_content(self) -> None:
         """Raise where the structure, the tables or the rows are not as they were written."""
-        found = self.rows("PRAGMA integrity_check(1)")[0][0]
-        if found != "ok":
-            raise _damaged(self.name, " ".join(found.split()))
-        if not set(SCHEMA) <= {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master")}:
+        structure = self.rows("PRAGMA integrity_check(1)")[0][0]
+        if structure != "ok":
+            raise _damaged(self.name, " ".join(structure.split()))
+        found = {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master")}
+        if not found.issuperset(self._format.schema):
             raise _damaged(self.name, "its tables are not those of a study")
         for table, columns in self._tables.items():
             wrong = f"SELECT rowid FROM {table} WHERE digest IS NOT checksum({columns}) LIMIT 1"

@@ -19,7 +19,7 @@ from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.problem.drawings import axes_of
-from kernelbounds.study.search import evenly, replayed
+from kernelbounds.study.findings import evenly, replayed
 from kernelbounds.study.trial import Outcome
 
 if TYPE_CHECKING:

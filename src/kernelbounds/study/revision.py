@@ -1,5 +1,7 @@
-"""Revisions of a study: other assumptions for the same observations, and what is guaranteed then.
+"""The terms of a study, which never change, and revisions: other terms for the same observations.
 
+What is guaranteed after a revision
+-----------------------------------
 All bounds of a study hold unless the energy of the noise exceeds R_t^2 at some time, an event of
 probability at most delta that depends on the kernel, B, the noise and delta, and on no fact. So
 
@@ -17,20 +19,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kernelbounds.arrays import as_flag, brief
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
 from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
+from kernelbounds.problem.outputs import checked_amount
+from kernelbounds.study.database import Tables
 from kernelbounds.study.study_file import utc_now
 from kernelbounds.study.trial import Outcome
+from kernelbounds.version import __version__
 
+GOALS = {False: "maximise", True: "minimise"}
 # The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
 # What remains of the guarantee, with the probabilities of the old bounds, of the new ones, and of
@@ -63,9 +70,9 @@ class Revision:
         "kept": the guarantee remains. "if true": it remains if the new statements are true.
         "weaker": the new assumptions follow from the old ones. "none": they do not.
     guarantee : str
-        The same in a sentence or two, with probabilities.
+        What remains of the guarantee in a sentence or two, with probabilities.
     delta : float
-        The probability with which bounds may fail then.
+        The probability with which bounds may fail after the revision.
 
     Examples
     --------
@@ -87,28 +94,6 @@ class Revision:
     guarantee: str
     delta: float
 
-    @classmethod
-    def of(
-        cls, old: Problem, new: Problem, before: Sequence[Revision], file: str, also: Sequence[str]
-    ) -> Revision:
-        """Compare the assumptions of the old study, in ``file``, with new ones.
-
-        ``before`` are the revisions by which the old study was made, and ``also`` says what is
-        changed besides the assumptions.
-        """
-        level, past = level_of(old, new), before[-1].delta if before else old.delta
-        sentence = GUARANTEES[level].format(
-            old=1 - past, new=1 - new.delta, both=1 - past - new.delta
-        )
-        worst = max([level, *(one.level for one in before)], key=LEVELS.index)
-        if worst != level:
-            sentence += f" But this adds to what was said of {file}, which had been revised itself."
-        delta = past if level in (KEPT, STATED) else new.delta
-        changes = (*_changes_in_words(old, new), *also)
-        if not changes:
-            raise InputError("nothing is changed; say what is to be assumed in the new study.")
-        return cls(file, utc_now(), changes, worst, sentence, delta)
-
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON."""
         return vars(self) | {"changes": list(self.changes)}
@@ -117,10 +102,93 @@ class Revision:
         return f"revised from {self.file} ({'; '.join(self.changes)}): {self.guarantee}"
 
 
-def revisions_from(text: str | None) -> tuple[Revision, ...]:
-    """Read the revisions by which a study was made from the text in its file, the oldest first."""
-    made = json.loads(text or "[]")
-    return tuple(Revision(**(one | {"changes": tuple(one["changes"])})) for one in made)
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a study: its problem, the goal, the aim, and the revisions it was made by.
+
+    ``stop_within`` is the regret that is good enough, None where there is no aim. The oldest
+    revision is the first.
+    """
+
+    problem: Problem
+    minimise: bool
+    stop_within: float | None
+    revisions: tuple[Revision, ...] = ()
+
+    @classmethod
+    def checked(cls, problem: Any, minimise: Any, stop_within: Any) -> Terms:
+        """Check what a user has said, and make terms of it."""
+        problem = checked_problem(problem)
+        return cls(problem, as_flag(minimise, "minimise"), checked_aim(problem, stop_within))
+
+    def changed(self, problem: Any, minimise: Any, stop_within: Any) -> Terms:
+        """Return other terms for the same observations; what is None is as in these."""
+        new = checked_problem(self.problem if problem is None else problem)
+        check_same_quantities(self.problem, new)
+        small = self.minimise if minimise is None else as_flag(minimise, "minimise")
+        aim = self.stop_within if stop_within is None else checked_aim(new, stop_within)
+        return replace(self, problem=new, minimise=small, stop_within=aim)
+
+    def settled(self) -> Terms:
+        """Settle a kernel and a norm bound where they are missing, which may take minutes."""
+        return replace(self, problem=self.problem.settled())
+
+    def revised(self, old: Terms, file: str) -> Terms:
+        """Add the revision that leads to these terms from ``old``, those of the study ``file``."""
+        before = old.revisions
+        level = level_of(old.problem, self.problem)
+        past = before[-1].delta if before else old.problem.delta
+        new = self.problem.delta
+        sentence = GUARANTEES[level].format(old=1 - past, new=1 - new, both=1 - past - new)
+        worst = max([level, *(one.level for one in before)], key=LEVELS.index)
+        if worst != level:
+            sentence += f" But this adds to what was said of {file}, which had been revised itself."
+        changes = _changes_in_words(old, self)
+        if not changes:
+            raise InputError("nothing is changed; say what is to be assumed in the new study.")
+        delta = past if level in (KEPT, STATED) else new
+        made = Revision(file, utc_now(), tuple(changes), worst, sentence, delta)
+        return replace(self, revisions=(*before, made))
+
+    def as_texts(self) -> dict[str, str]:
+        """Return the terms as texts by name, as a file keeps them."""
+        found: dict[str, Any] = {
+            "problem": self.problem.as_data(),
+            "minimise": self.minimise,
+            "stop_within": self.stop_within,
+        }
+        if self.revisions:
+            found["revisions"] = [one.as_data() for one in self.revisions]
+        texts = {name: json.dumps(one, ensure_ascii=False) for name, one in found.items()}
+        return texts | {"kernelbounds": __version__}
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str]) -> Terms:
+        """Read the terms from the texts in a file."""
+        made = json.loads(texts.get("revisions", "[]"))
+        return cls(
+            Problem.from_data(json.loads(texts["problem"])),
+            bool(json.loads(texts["minimise"])),
+            json.loads(texts["stop_within"]),
+            tuple(Revision(**(one | {"changes": tuple(one["changes"])})) for one in made),
+        )
+
+
+def checked_problem(problem: Any) -> Problem:
+    """Check that this is a problem, and that it states its noise."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
+    if problem.stated_noise.law is None:
+        raise InputError(
+            "the noise of the output is missing; 0 means that there is none, and 'unknown' "
+            "that the data bound it."
+        )
+    return problem
+
+
+def checked_aim(problem: Problem, aim: Any) -> float | None:
+    """Return the regret that is good enough, or None where there is no aim."""
+    return None if aim is None else checked_amount(aim, "stop_within", problem.output, above=0.0)
 
 
 def level_of(old: Problem, new: Problem) -> str:
@@ -138,8 +206,9 @@ def level_of(old: Problem, new: Problem) -> str:
     return WEAKER if larger and stated else NONE
 
 
-def _changes_in_words(old: Problem, new: Problem) -> list[str]:
-    """List the differences between the assumptions of two problems, in words."""
+def _changes_in_words(before: Terms, after: Terms) -> list[str]:
+    """List the differences between two terms, in words."""
+    old, new = before.problem, after.problem
     found = [
         f"{a.text} -> {b.text}"
         for a, b in zip((*old.inputs, old.output), (*new.inputs, new.output), strict=True)
@@ -155,9 +224,13 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
         "delta": (f"{old.delta:g}", f"{new.delta:g}"),
     }
     found += [f"{name} {a} -> {b}" for name, (a, b) in pairs.items() if a != b]
-    before, now = old.facts_in_words, new.facts_in_words
-    found += [f"no longer stated: {one}" for one in before if one not in now]
-    found += [f"now stated: {one}" for one in now if one not in before]
+    was, now = old.facts_in_words, new.facts_in_words
+    found += [f"no longer stated: {one}" for one in was if one not in now]
+    found += [f"now stated: {one}" for one in now if one not in was]
+    if before.minimise != after.minimise:
+        found.append(f"{GOALS[before.minimise]} -> {GOALS[after.minimise]}")
+    if before.stop_within != after.stop_within:
+        found.append(f"aim {before.stop_within} -> {after.stop_within}")
     return found
 
 
@@ -181,6 +254,27 @@ def check_possible(new: Problem, told: Sequence[Outcome]) -> None:
         places = [f"trial {one.trial}: " for one in told]
         new.inputs.checked_points(np.array([one.point for one in told]), places.__getitem__)
         new.scaled_outcomes([one.told for one in told], places.__getitem__)
+
+
+def carried_over(tables: Tables, new: Problem) -> Tables:
+    """Return the rows of a study for its copy with a new problem.
+
+    Pending trials that are out of the new ranges are dropped.
+    """
+
+    def fits(point: str) -> bool:
+        try:
+            new.inputs.checked_points([json.loads(point)])
+        except InputError:
+            return False
+        return True
+
+    dropped = {"state": "dropped", "place": None, "digest": None}
+    trials = [
+        one | dropped if one["state"] == "pending" and not fits(one["point"]) else one
+        for one in tables["trials"]
+    ]
+    return {**tables, "trials": trials}
 
 
 def _same_functions(old: Problem, new: Problem) -> bool:

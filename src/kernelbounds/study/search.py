@@ -1,4 +1,4 @@
-"""The search for the best settings, and certificates of how good they are.
+"""The search for the best settings, and the certificate of how good they are.
 
 Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
 some whole inputs and some not, the box is searched as if all were continuous. The limits found are
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -22,12 +21,8 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
 from kernelbounds.bandits.maximisers import Function, in_time
-from kernelbounds.display import late_progress
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.study_file import StudyFile
-from kernelbounds.study.trial import Outcome
 from kernelbounds.surface import Clipped
 
 # Settings are looked for at this many points that fill the box, and at those observed; the best of
@@ -36,13 +31,6 @@ FILLING_POINTS = 1024
 BEYOND_CAP = 0.1  # see :class:`_Score`
 # Where all inputs are whole numbers with at most this many combinations, each is a candidate.
 MAX_COMBINATIONS = 5000
-# Certificates of the past are made at this many numbers of observations first, with this many
-# seconds each: after 30 runs of the documentation's oven, 0.2 s, 1 s and 4 s certify a regret of
-# 361, 39.6 and 36.8 MPa.
-FIRST_CERTIFICATES, SHORT_SECONDS = 8, 1.0
-# The regret is taken to fall with a power of the number of observations between these two, whatever
-# the last certificates say: the trend of a few is rough.
-SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 
 
 class _Score:
@@ -147,6 +135,11 @@ class Search:
         return Finite(self.problem.scaled(np.array(list(product(*sides)))))
 
     @property
+    def sign(self) -> int:
+        """The sign s with which s f* is to be large: -1 when minimising."""
+        return -1 if self.minimise else 1
+
+    @property
     def whole(self) -> list[int]:
         """The positions of the inputs that take whole numbers only, without categories.
 
@@ -166,7 +159,7 @@ class Search:
         """
         deadline = time.monotonic() + seconds
         with sequence.lock:
-            score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
+            score = _Score(sequence, self.sign, self.problem.output.span)
             best = self.maximised(score, sequence.points, deadline)
             found = sequence.estimate_with_bounds(best[None])
         values = self.problem.inputs.named(self.problem.unscaled(best[None])[0])
@@ -206,15 +199,14 @@ class Search:
             policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
             found = policy.certificate(seconds=seconds)
         else:
-            sign = -1 if self.minimise else 1
             aim = math.log1p(enough) if self.problem.output.log else enough
             # A regret this close to the aim is left undecided.
             tolerance = None if math.isinf(aim) else aim / 16
             with sequence.lock:
                 found = certify_box(
-                    sequence.surface(sign), sequence.surface(-sign), self.domain, sequence.points,
-                    BranchAndBound(tolerance, seconds), enough=aim, whole=self.whole,
-                    feasible=self.feasible,
+                    sequence.surface(self.sign), sequence.surface(-self.sign), self.domain,
+                    sequence.points, BranchAndBound(tolerance, seconds), enough=aim,
+                    whole=self.whole, feasible=self.feasible,
                 )  # fmt: skip
         return self.in_users_units(found)
 
@@ -256,119 +248,3 @@ class Search:
             return replace(one, **{side: limit}, regret=min(one.regret, regret))
 
         return min(map(limited, known), key=lambda one: one.regret)
-
-
-class Certificates:
-    """The certificates of a study by numbers of observations, which are kept in its file."""
-
-    def __init__(self, store: StudyFile, search: Search) -> None:
-        self._store, self._search = store, search
-
-    def kept(self) -> list[tuple[int, Certificate]]:
-        """Return the last certificate for each number of observations, as it was made."""
-        return [(count, _restored(data)) for count, _, data in self._store.certificates]
-
-    def over_time(self) -> list[tuple[int, Certificate]]:
-        """Return the certificates, each joined with those before it, so that none gets worse."""
-        found: list[tuple[int, Certificate]] = []
-        for count, one in self.kept():
-            before = [certificate for _, certificate in found[-1:]]
-            found.append((count, self._search.with_the_past(one, before)))
-        return found
-
-    def of(
-        self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
-    ) -> Certificate:
-        """Return the certificate of all outcomes, a kept one if it had at least as much time."""
-        past, found = [], None
-        for count, spent, data in self._store.certificates:
-            if count < len(outcomes):
-                past.append(_restored(data))
-            elif count == len(outcomes) and spent >= seconds:
-                found = _restored(data)
-        found = found or self._made(sequence, outcomes, seconds)
-        return self._search.with_the_past(found, past)
-
-    def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
-        """Make certificates of the past that are missing, as far as there is time.
-
-        They are for ``most`` numbers of observations, spread evenly. A few of them are made first,
-        then those between, so that what there is when time is up is spread evenly, too.
-        """
-        there = {len(outcomes)} | {count for count, _, _ in self._store.certificates}
-        wanted = set(evenly(len(outcomes), most)) - there
-        deadline = time.monotonic() + seconds
-        with late_progress("certificates of the past", len(wanted)) as report:
-            done, number = 0, FIRST_CERTIFICATES
-            while wanted:
-                now = sorted(wanted & set(evenly(len(outcomes), min(number, most))))
-                each = SHORT_SECONDS
-                if number == FIRST_CERTIFICATES:  # There should be time for each of the first ones.
-                    each = min(each, seconds / max(len(now), 1))
-                for count, sequence in replayed(self._search.problem, outcomes, now):
-                    left = deadline - time.monotonic()
-                    if left <= 0:
-                        return
-                    report(f"{count} observations", done)
-                    with suppress(EmptyConfidenceSetError):
-                        self._made(sequence, outcomes[:count], min(left, each))
-                    wanted.remove(count)
-                    done += 1
-                number *= 2
-
-    def _made(
-        self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
-    ) -> Certificate:
-        """Make the certificate of a sequence of these outcomes, and keep it."""
-        found = self._search.certified(sequence, seconds)
-        with suppress(InputError):  # A file that cannot be written to may be read all the same.
-            self._store.add_certificate(outcomes, seconds, found.as_data())
-        return found
-
-
-def _restored(data: dict[str, Any]) -> Certificate:
-    regret = math.inf if data["regret"] is None else data["regret"]
-    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
-
-
-def more_needed(
-    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
-) -> int | None:
-    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
-
-    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
-    there were a third as many observations. None is returned where there is no trend yet, no aim,
-    or one that is reached.
-    """
-    if aim is None or regret <= aim:
-        return None
-    for before, then in old:
-        if count / 3 <= before < count and regret < then < math.inf:
-            power = math.log(then / regret) / math.log(count / before)
-            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
-            return math.ceil(count * (times - 1))
-    return None
-
-
-def evenly(count: int, most: int) -> list[int]:
-    """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
-    return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
-
-
-def replayed(
-    problem: Problem, outcomes: list[Outcome], counts: list[int]
-) -> Iterator[tuple[int, ConfidenceSequence]]:
-    """Yield numbers of observations, which increase, and the sequence as it was after each.
-
-    It is always the same object, which is updated from one number to the next.
-    """
-    sequence = problem.sequence()
-    for count in counts:
-        observe(problem, sequence, outcomes[len(sequence) : count])
-        yield count, sequence
-
-
-def observe(problem: Problem, sequence: ConfidenceSequence, new: Sequence[Outcome]) -> None:
-    """Add outcomes to a sequence of the problem."""
-    points = problem.scaled([one.point for one in new])
-    sequence.update(points, *problem.scaled_outcomes([one.told for one in new]))

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
-from kernelbounds.display.numbers import at_least, at_most, interval
+from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
-from kernelbounds.problem.candidate_kernels import turns_along_inputs
-from kernelbounds.problem.checked import Checked, kernels_sentence, noise_so_far
-from kernelbounds.problem.noise_in_words import UNKNOWN
-from kernelbounds.problem.outputs import Output, checked_amount
+from kernelbounds.problem.checked import (
+    Checked,
+    checked_assumptions,
+    kernels_sentence,
+    noise_so_far,
+)
+from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.revision import Revision
+from kernelbounds.study.findings import Findings, more_needed
+from kernelbounds.study.remedies import remedies
+from kernelbounds.study.revision import GOALS, Revision, Terms
 from kernelbounds.study.search import Promising
 from kernelbounds.study.trial import Trial
 
@@ -122,7 +126,7 @@ class Status:
     def advice(self) -> list[str]:
         """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
-            return _remedies(self)
+            return remedies(self.problem, self.norm_bound, self.noise, self.contradicted)
         said = [
             f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at "
             "least. Certificates still hold if you still believe it."
@@ -172,50 +176,51 @@ class Status:
         out = self.problem.output
         return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
-    @property
-    def _facts(self) -> list[str]:
-        """The facts about the output in words, and where they make a difference."""
-        return [
-            words
-            if share is None
-            else f"{words} (makes bounds narrower at {100 * share:.0f} % of the settings)"
-            for words, share in self.binding.items()
-        ]
-
-    def __str__(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the facts by their names, of which the text and the card are made."""
         problem, out = self.problem, self.problem.output
-        unit = out.after_number
-        goal = "minimise" if self.minimise else "maximise"
+        goal, settings = GOALS[self.minimise], problem.inputs.settings_text
         gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
-        lines = [
-            *[self.headline] * bool(self.headline),
-            f"{goal} {out.name} over {', '.join(problem.inputs.names)}",
-            f"observations: {self.observations}{gone}",
+        found = [
+            ("goal", f"{goal} {out.name} over {', '.join(problem.inputs.names)}"),
+            ("observations", f"{self.observations}{gone}"),
         ]
-        for trial in self.pending:
-            settings = problem.inputs.settings_text(trial.values.values())
-            lines.append(f"pending: trial {trial.number}: {settings}")
+        found += [
+            (f"trial {one.number} pending", settings(one.values.values())) for one in self.pending
+        ]
         if self.certificate is not None:
             best, limit = self.certificate, float(self.limit or 0.0)
             beyond = (
                 f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
             )
-            lines += [
-                f"best known: {problem.inputs.settings_text(best.x.tolist())}",
-                f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
-                f"  {out.name} anywhere: not {beyond}{unit}",
-                f"  within {out.amount(best.regret)} of the best possible {out.name}, "
-                f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+            found += [
+                ("best known", settings(best.x.tolist())),
+                (f"  {out.name} there, without noise", out.between(best.lower, best.upper)),
+                (f"  {out.name} anywhere", f"not {beyond}{out.after_number}"),
+                (
+                    "  certified",
+                    f"within {out.amount(best.regret)} of the best possible {out.name}, "
+                    f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+                ),
             ]
-        lines.append(
-            f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
-            f"{problem.norm_text}, kernel {kernel_to_text(problem.kernel)}"
-            f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
-        )
-        lines += [f"known: {line}" for line in self._facts]
-        lines += [self.kernels] * bool(self.kernels)
-        lines += map(str, self.revisions)
-        return "\n".join(lines + self.advice)
+        others = f" and {len(problem.candidates) - 1} others" if problem.candidates else ""
+        found.append((
+            "assumptions",
+            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, kernel "
+            f"{kernel_to_text(problem.kernel)}{others}",
+        ))  # fmt: skip
+        for words, share in self.binding.items():
+            where = f" (makes bounds narrower at {100 * (share or 0):.0f} % of the settings)"
+            found.append(("known", words if share is None else f"{words}{where}"))
+        found += [("kernels", self.kernels)] * bool(self.kernels)
+        found += [("revision", str(one)) for one in self.revisions]
+        if self.stop_within is not None:
+            found.append(("aim", f"within {self._aim}"))
+        return found
+
+    def __str__(self) -> str:
+        facts = [f"{name}: {fact}" for name, fact in self._facts()]
+        return "\n".join([*[self.headline] * bool(self.headline), *facts, *self.advice])
 
     __repr__ = __str__
 
@@ -226,43 +231,66 @@ class Status:
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
-        best = None
-        if self.certificate is not None:
-            best = self.certificate.as_data()
-            best = {name: best[name] for name in ("named", "lower", "upper", "regret")}
-        return {
-            "problem": self.problem.as_data(),
-            "minimise": self.minimise,
-            "observations": self.observations,
-            "withdrawn": self.withdrawn,
-            "pending": [one.as_data() for one in self.pending],
-            "most_promising": self.most_promising and self.most_promising.as_data(),
-            "best": best,
+        data = {name: _plain(value) for name, value in vars(self).items()}
+        best, binding = data.pop("certificate"), data.pop("binding")
+        return data | {
+            "best": best and {name: best[name] for name in ("named", "lower", "upper", "regret")},
             "limit": self.limit,
-            "facts": [
-                {"known": words, "binding_share": share} for words, share in self.binding.items()
-            ],
-            "contradicted": self.contradicted,
-            "kernels": self.kernels,
-            "revisions": [one.as_data() for one in self.revisions],
+            "facts": [{"known": one, "binding_share": share} for one, share in binding.items()],
             "confidence": 1 - self.problem.delta,
-            "refuted": self.refuted,
-            "norm_bound": self.norm_bound.as_data(),
-            "noise": self.noise.as_data(),
-            "stop_within": self.stop_within,
             "stop": self.stop,
-            "more_observations": self.more_observations,
             "advice": self.advice,
         }
 
 
-def checked_aim(aim: Any, output: Output) -> float | None:
-    """Return the regret that is good enough, or None where there is no aim."""
-    return None if aim is None else checked_amount(aim, "stop_within", output, above=0.0)
+def _plain(value: Any) -> Any:
+    """Return an attribute of a status as plain data."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.as_data() if hasattr(value, "as_data") else value
+
+
+def first_look(
+    terms: Terms,
+    sequence: ConfidenceSequence,
+    observations: int,
+    withdrawn: int,
+    pending: list[Trial],
+) -> Status:
+    """Return the state of a study as far as no search is needed."""
+    norm, noise = checked_assumptions(terms.problem, sequence)
+    refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
+    return Status(
+        terms.problem, terms.minimise, observations, withdrawn, pending, norm, noise,
+        terms.stop_within, refuted=refuted, revisions=terms.revisions,
+        binding=dict.fromkeys(terms.problem.facts_in_words),
+    )  # fmt: skip
+
+
+def searched(found: Status, findings: Findings, seconds: float) -> Status:
+    """Add what takes a search: the certificate, promising settings, and the effect of facts."""
+    problem, sequence = found.problem, findings.sequence
+    if not len(sequence) or (found.refuted and not problem.facts):
+        return found
+    try:
+        sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
+        best = findings.certificate(seconds)
+        promising = findings.search.most_promising(sequence, seconds)
+        facts = _effect_of_facts(problem, sequence)
+    except FactRefutedError as error:
+        said = contradiction(problem, sequence, error)
+        return replace(found, refuted=True, contradicted=said)
+    except EmptyConfidenceSetError:
+        return replace(found, refuted=True)
+    old = [(count, one.regret) for count, one in findings.kept()]
+    more = more_needed(old, len(sequence), best.regret, found.stop_within)
+    return replace(
+        found, certificate=best, more_observations=more, most_promising=promising, **facts
+    )
 
 
 def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
-    """Return name, numbers, assumption and need of the data, of the norm bound and of the noise."""
+    """Say of norm bound and noise what is assumed, and what the data need: name, numbers, words."""
     problem, norm, noise = status.problem, status.norm_bound, status.noise
     least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
     needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))
@@ -273,7 +301,7 @@ def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
     ]
 
 
-def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
+def _effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
     """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
     found: dict[str, Any] = {}
     if problem.facts:
@@ -288,106 +316,19 @@ def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str,
 def card_of(
     status: Status, title: str, certificates: list[tuple[int, Certificate]]
 ) -> notebook.Html:
-    """Make a card for notebooks: the goal, what is known, and the certificates."""
-    problem, out = status.problem, status.problem.output
-    facts: list[tuple[object, object]] = [
-        *[("most promising", status.headline)] * bool(status.headline),
-        ("minimise" if status.minimise else "maximise", out.label),
-        *((one.name, one.description) for one in problem.inputs),
-        ("observations", status.observations),
-    ]
-    facts += [
-        (f"trial {one.number} pending", problem.inputs.settings_text(one.values.values()))
-        for one in status.pending
-    ]
-    picture, note = None, " ".join(status.advice)
+    """Make a card for notebooks of a status and the certificates over time."""
+    problem, picture, note = status.problem, None, " ".join(status.advice)
+    if certificates and status.certificate is None:
+        status = replace(status, certificate=certificates[-1][1])
+    facts = [("most promising", status.headline)] * bool(status.headline) + status._facts()
     if certificates:
         last, best = certificates[-1]
-        facts += [
-            (f"best after {last}", problem.inputs.settings_text(best.x.tolist())),
-            (f"{out.name} there", f"in {interval(best.lower, best.upper)}{out.after_number}"),
-            ("certified", f"within {out.amount(best.regret)} of the best possible"),
-        ]
+        facts += [("certificate after", f"{last} observations")] * (last < status.observations)
         picture = best.picture()
-    facts.append(("noise", noise_so_far(problem, status.noise)))
-    facts += [("known", line) for line in status._facts]
-    facts += [("revised", str(one)) for one in status.revisions]
-    if status.stop_within is not None:
-        facts.append(("aim", f"within {status._aim}"))
+    facts += [(one.name, one.description) for one in problem.inputs]
     if len(certificates) > 1:
         counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
         what = "Certified regret against observations, both on logarithmic scales."
         picture = notebook.line_picture(counts, regrets, what, log=True, aim=status.stop_within)
         note = note or what
     return notebook.card(title, facts, picture, note)
-
-
-def _remedies(status: Status) -> list[str]:
-    """Say what to do when the assumptions are refuted."""
-    problem, norm = status.problem, status.norm_bound
-    by_chance = f", or something of probability {problem.delta:g} has happened"
-    by_chance *= problem.delta > 0
-    if status.contradicted:
-        said = (
-            f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
-            f"another assumption is{by_chance}."
-        )
-        larger = (
-            "- if the norm bound may be larger: a new study with a larger one;"
-            if problem.noise == UNKNOWN
-            else "- if the noise or the norm bound may be larger: a new study with larger ones;"
-        )
-        ways = ["- if what you stated is not true everywhere: a new study without it;", larger]
-    else:
-        said = (
-            "The data refute the assumptions: no function with this kernel and norm bound fits the "
-            f"outcomes, with {problem.stated_noise.clause}. One of the assumptions is wrong"
-            f"{by_chance}."
-        )
-        larger = f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
-        larger *= math.isfinite(norm.at_least)
-        turns = int(turns_along_inputs(problem).max()) + 1
-        ways = [
-            *_noise_remedy(problem, status.noise),
-            "- if the output varies more, or faster, than was assumed: a new study with "
-            f"{larger}--turns {turns} or more;",
-        ]
-    return [
-        f"{said} All observations are safe in the file, and more can be told; but there are no "
-        "bounds any more. What to do:",
-        *ways,
-        "- if an outcome was typed wrongly: study correct.",
-        "A new study with the same observations is made by study revise. Its guarantee holds only "
-        "if the new assumptions would have been made without these data.",
-    ]
-
-
-def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
-    """Say what to do if the noise was assumed wrongly; nothing where it cannot be the reason."""
-    stated = problem.stated_noise
-    if problem.counts is not None:
-        return [
-            "- if the tries of a run are not independent, or the rate drifts among them: a new "
-            "study of rates as they are, without --successes and --tries, with --noise that "
-            "repeated runs show;"
-        ]
-    if noise.assumed <= noise.at_least and not stated.exceeds_range(noise.at_least):
-        least = at_most(noise.at_least, 2)
-        if problem.output.log:
-            least = f"{at_most(100 * noise.at_least, 2)}%"
-        larger = f"--noise '{stated.words} {least}'" if stated.words else f"--noise {least}"
-        return [
-            "- if single outcomes scatter more than was assumed: a new study with "
-            f"{larger} or more;"
-        ]
-    if isinstance(stated.law, Bounded):
-        return [
-            "- if a measurement may be farther from the true value: a new study with a larger "
-            "limit in --noise 'within ...';"
-        ]
-    if stated.is_unknown:
-        return [
-            "- if the noise is larger in some runs than in others: a new study with --noise that "
-            "repeated runs show where it is largest;"
-        ]
-    return []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
-    FactRefutedError,
     InputError,
     KernelBoundsError,
     StoredFileError,
@@ -27,32 +24,21 @@ from kernelbounds.errors import (
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.checked import checked_assumptions
-from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures, revision, telling
-from kernelbounds.study.asking import checked_purpose, new_trials
+from kernelbounds.study import asking, pictures, revision, telling
 from kernelbounds.study.database import checked_new_path, checked_path
-from kernelbounds.study.search import Certificates, Search, more_needed, observe
-from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts
+from kernelbounds.study.findings import Findings
+from kernelbounds.study.revision import Terms, checked_aim
+from kernelbounds.study.search import Search
+from kernelbounds.study.status import Status, card_of, first_look, searched
 from kernelbounds.study.study_file import StudyFile
-from kernelbounds.study.trial import (
-    Note,
-    Outcome,
-    StoredTrial,
-    Told,
-    Trial,
-    columns_of,
-    trials_of,
-)
-from kernelbounds.version import __version__
+from kernelbounds.study.trial import Note, StoredTrial, Told, Trial, columns_of, trials_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # A curve of certificates has at most this many of them.
 MAX_CERTIFICATES = 60
-GOALS = {False: "maximise", True: "minimise"}
 
 
 class Study:
@@ -112,9 +98,9 @@ class Study:
             ``"10%"`` for a logarithmic one.
         """
         # All is checked before minutes are spent on assumptions.
-        problem, where = checked_problem(problem), checked_new_path(path)
-        small, aim = as_flag(minimise, "minimise"), checked_aim(stop_within, problem.output)
-        return cls._made(StudyFile(where, _meta(problem.settled(), small, aim)))
+        terms = Terms.checked(problem, minimise, stop_within)
+        where = checked_new_path(path)
+        return cls._made(StudyFile(where, terms.settled().as_texts()))
 
     @classmethod
     def _made(cls, store: StudyFile) -> Self:
@@ -158,46 +144,25 @@ class Study:
         >>> len(other), other.revisions[0].changes, other.revisions[0].level
         (1, ('no longer stated: yield between 0 and 100 %',), 'kept')
         """
-        where = checked_new_path(path)
-        new = checked_problem(self.problem if problem is None else problem)
-        revision.check_same_quantities(self.problem, new)
-        new = new.settled()
-        small = self.minimise if minimise is None else as_flag(minimise, "minimise")
-        aim = self.stop_within if stop_within is None else checked_aim(stop_within, new.output)
-        with self._lock:
-            told, copied = self._store.outcomes, self._store.everything
-        revision.check_possible(new, told)
-        also = [f"{GOALS[self.minimise]} -> {GOALS[small]}"] * (small != self.minimise)
-        also += [f"aim {self.stop_within} -> {aim}"] * (aim != self.stop_within)
-        name = (
-            telling.name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
-        )
-        made = revision.Revision.of(self.problem, new, self.revisions, name, also)
-        study = self._made(StudyFile(where, _meta(new, small, aim, *self.revisions, made), copied))
-        for one in study._store.pending:  # Some may be out of the new ranges.
-            try:
-                new.inputs.checked_points([one.point])
-            except InputError:
-                study._store.drop(one.number)
-        return study
+        old, where = self._terms, checked_new_path(path)
+        new = old.changed(problem, minimise, stop_within).settled()
+        outcomes, rows = self._store.everything()
+        revision.check_possible(new.problem, outcomes)
+        new = new.revised(old, telling.name_from(where, self.path))
+        copied = revision.carried_over(rows, new.problem)
+        return self._made(StudyFile(where, new.as_texts(), copied))
 
     def _open(self, store: StudyFile) -> None:
-        self._store = store
-        self.path = store.path
         try:
-            meta = store.meta
-            self.problem = Problem.from_data(json.loads(meta["problem"]))
-            self.minimise = bool(json.loads(meta["minimise"]))
-            self.stop_within: float | None = json.loads(meta["stop_within"])
-            self.revisions = revision.revisions_from(meta.get("revisions"))
+            self._terms = Terms.from_texts(store.meta)
         except (KeyError, TypeError, ValueError) as error:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
-        self._search = Search(self.problem, self.minimise)
-        self._certificates = Certificates(store, self._search)
-        self._lock = threading.RLock()
-        self._sequence = self.problem.sequence()
-        self._rows: list[Outcome] = []  # the outcomes that are in the sequence
+        self.problem, self.minimise = self._terms.problem, self._terms.minimise
+        self.stop_within, self.revisions = self._terms.stop_within, self._terms.revisions
+        self.path, self._store = store.path, store
+        self._findings = Findings(store, Search(self.problem, self.minimise))
+        self._lock = self._findings.lock
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
@@ -212,8 +177,8 @@ class Study:
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
-        known = self._status(self.problem.sequence(), len(self), self.stop_within)
-        return card_of(known, "Study", self._certificates.kept())
+        known = self._first_look(self.problem.sequence(), len(self), self.stop_within)
+        return card_of(known, "Study", self._findings.kept())
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -260,50 +225,43 @@ class Study:
             yet; or a narrow band everywhere. Bounds hold whatever you choose, and you may change it
             at any time. Each trial says in a sentence why it was chosen, :attr:`Trial.why`.
         """
-        checked_purpose(purpose)
+        asking.checked_purpose(purpose)
         count = 1 if n is None else as_whole(n, "n", least=1)
         new_only = as_flag(more, "more")
-        with self._lock:
-            while True:
-                waiting = self._store.pending
-                found = [] if new_only else waiting[:count]
-                if len(found) < count:
-                    beside = [one.point for one in waiting]
-                    new = new_trials(
-                        self._search, self.sequence, beside, count - len(found), purpose
-                    )
-                    added = self._store.add_pending(new, [one.number for one in waiting])
-                    if added is None:  # Another process has asked or told in the meantime.
-                        continue
-                    found = found + added
-                trials = self._trials(found)
-                return trials[0] if n is None else trials
+        found = asking.asked(self._store, self._findings, count, purpose, new_only)
+        trials = self._trials(lambda: found)
+        return trials[0] if n is None else trials
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not told yet, in their order."""
-        return self._trials(self._store.pending)
+        return self._trials(lambda: self._store.pending)
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in the order of their numbers: told, pending and dropped, with their notes."""
-        return self._trials(self._store.trials)
+        return self._trials(lambda: self._store.trials)
 
     def trial(self, number: int) -> Trial:
         """Return a trial by its number."""
-        return self._trials([self._store.trial(as_whole(number, "trial", least=1))])[0]
+        number = as_whole(number, "trial", least=1)
+        return self._trials(lambda: [self._store.trial(number)])[0]
 
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome.
 
         Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
-        return self._trials([self._store.drop(telling.number_of(trial))])[0]
+        dropped = self._store.drop(telling.number_of(trial))
+        return self._trials(lambda: [dropped])[0]
 
-    def _trials(self, stored: list[StoredTrial]) -> list[Trial]:
-        waiting = all(one.state == "pending" for one in stored)
-        outcomes = [] if waiting else self._store.outcomes
-        return trials_of(self.problem, stored, outcomes, self._store.notes)
+    def _trials(self, find: Callable[[], list[StoredTrial]]) -> list[Trial]:
+        """Make trials of rows, with their outcomes and notes as they are at the same moment."""
+        with self._store.one_moment():
+            stored = find()
+            waiting = all(one.state == "pending" for one in stored)
+            outcomes = [] if waiting else self._store.outcomes
+            return trials_of(self.problem, stored, outcomes, self._store.notes)
 
     # --- telling
 
@@ -334,9 +292,8 @@ class Study:
             Text that names this outcome. Telling it again with the same key and content is
             acknowledged and changes nothing; so after a failure one may simply tell again.
         """
-        return self._store.tell([telling.checked_outcome(self.problem, point, value, trial, key)])[
-            0
-        ]
+        outcome = telling.checked_outcome(self.problem, point, value, trial, key)
+        return self._store.tell([outcome])[0]
 
     def tell_many(
         self, points: Any, values: ArrayLike, *, keys: Sequence[str] | None = None
@@ -379,10 +336,7 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = telling.OldRuns.read(self.problem, runs, self.path, name)
-        with self._store.transaction():
-            again, new = table.sorted_out(self._store.outcomes, skip)
-            return again + self._store.tell(new)
+        return telling.import_runs(self._store, self.problem, runs, skip, name)
 
     def undo(
         self, trial: Trial | int | None = None
@@ -433,18 +387,7 @@ class Study:
             With ``again=True`` where this is what was told already.
         """
         number = telling.number_of(trial)
-        with self._store.transaction():
-            old = self._store.outcome(number)
-            new = telling.checked_outcome(
-                self.problem,
-                old.point if point is None else point,
-                old.told if value is None else value,
-            )
-            if (new.point, new.told) == (old.point, old.told):
-                return Told(number, again=True)
-            self._store.undo(number)
-            right = old._replace(point=new.point, value=new.value, tries=new.tries)
-            return self._store.tell([right])[0]
+        return telling.correct(self._store, self.problem, number, value, point)
 
     def note(
         self,
@@ -465,9 +408,8 @@ class Study:
             A file that belongs to the trial, a photo say. Its path is kept, from the folder of the
             study, so that both may be moved together; its content is not.
         """
-        return self._store.note(
-            telling.number_of(trial), *telling.checked_note(self.path, text, attach)
-        )
+        words, file = telling.checked_note(self.path, text, attach)
+        return self._store.note(telling.number_of(trial), words, file)
 
     # --- what is known
 
@@ -483,14 +425,7 @@ class Study:
     @property
     def sequence(self) -> ConfidenceSequence:
         """The confidence sequence of all observations in the file, on the scale of the model."""
-        with self._lock:
-            rows = self._store.outcomes
-            if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
-                self._sequence, self._rows = self.problem.sequence(), []
-            if new := rows[len(self._rows) :]:
-                observe(self.problem, self._sequence, new)
-                self._rows = rows
-            return self._sequence
+        return self._findings.sequence
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Return lower and upper bounds at points, from an array, a dict or a data frame."""
@@ -510,12 +445,7 @@ class Study:
         search; less time makes a certificate looser, and not less true. The regret of a logarithmic
         output is a share: 0.12 where the best possible is at most 1.12 times as good.
         """
-        limit = as_scalar(seconds, "seconds", above=0.0)
-        with self._lock:
-            sequence = self.sequence
-            if not len(sequence):
-                raise InputError("there is nothing to certify before the first observation.")
-            return self._certificates.of(sequence, self._rows, limit)
+        return self._findings.certificate(as_scalar(seconds, "seconds", above=0.0))
 
     def status(self, seconds: float = 10.0, stop_within: float | str | None = None) -> Status:
         """Return the state of the study; ``str`` of the result is a readable text.
@@ -523,39 +453,17 @@ class Study:
         ``seconds`` limits the search for the certificate, and that for the most promising settings.
         ``stop_within`` is an aim in place of that of the study.
         """
-        aim = self.stop_within
+        aim, limit = self.stop_within, as_scalar(seconds, "seconds", above=0.0)
         if stop_within is not None:
-            aim = checked_aim(stop_within, self.problem.output)
+            aim = checked_aim(self.problem, stop_within)
         with self._lock:
             sequence = self.sequence
-            found = self._status(sequence, len(sequence), aim)
-            if not len(sequence) or (found.refuted and not self.problem.facts):
-                return found
-            try:
-                sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
-                best = self.certificate(seconds)
-                promising = self._search.most_promising(sequence, seconds)
-                facts = effect_of_facts(self.problem, sequence)
-            except FactRefutedError as error:
-                said = contradiction(self.problem, sequence, error)
-                return replace(found, refuted=True, contradicted=said)
-            except EmptyConfidenceSetError:
-                return replace(found, refuted=True)
-            old = [(count, one.regret) for count, one in self._certificates.kept()]
-            more = more_needed(old, len(sequence), best.regret, aim)
-            return replace(
-                found, certificate=best, more_observations=more, most_promising=promising, **facts
-            )
+            found = self._first_look(sequence, len(sequence), aim)
+            return searched(found, self._findings, limit)
 
-    def _status(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
-        """Return the state of the study as far as no search is needed."""
-        norm, noise = checked_assumptions(self.problem, sequence)
-        refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
-        return Status(
-            self.problem, self.minimise, count, self._store.withdrawn, self.pending, norm, noise,
-            aim, refuted=refuted, binding=dict.fromkeys(self.problem.facts_in_words),
-            revisions=self.revisions,
-        )  # fmt: skip
+    def _first_look(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
+        terms = replace(self._terms, stop_within=aim)
+        return first_look(terms, sequence, count, self._store.withdrawn, self.pending)
 
     def certificates(
         self, most: int = MAX_CERTIFICATES, seconds: float = 20.0
@@ -572,8 +480,8 @@ class Study:
                 return []
             with suppress(EmptyConfidenceSetError):
                 self.certificate(limit / 2)
-            self._certificates.fill(self._rows, count, limit / 2)
-            return self._certificates.over_time()
+            self._findings.fill(count, limit / 2)
+            return self._findings.over_time()
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw ``history.png``, ``certificate.png`` and ``slices.png`` into a folder.
@@ -587,8 +495,8 @@ class Study:
             drawn = self.drawings(seconds)
             if not drawn:
                 raise InputError("there is nothing to draw before the first observation.")
-            found = self._certificates.over_time()
-            if found and found[-1][0] == len(self._rows) and self.problem.inputs.numbers:
+            found = self._findings.over_time()
+            if found and found[-1][0] == len(self) and self.problem.inputs.numbers:
                 drawn["slices"] = lambda: pictures.slices(self, found[-1][1].x)
             return pictures.save_all(folder, drawn)
 
@@ -602,36 +510,9 @@ class Study:
         with self._lock:
             if not len(self.sequence):
                 return {}
-            return pictures.over_time(self, self._rows, self.certificates(seconds=seconds))
+            found = self.certificates(seconds=seconds)
+            return pictures.over_time(self, self._findings.outcomes, found)
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
-
-
-def checked_problem(problem: Any) -> Problem:
-    """Check that this is a problem, and that it states its noise."""
-    if not isinstance(problem, Problem):
-        raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
-    if problem.stated_noise.law is None:
-        raise InputError(
-            "the noise of the output is missing; 0 means that there is none, and 'unknown' "
-            "that the data bound it."
-        )
-    return problem
-
-
-def _meta(
-    problem: Problem, minimise: bool, stop_within: float | None, *revisions: revision.Revision
-) -> dict[str, str]:
-    """Return the texts that a file keeps about its study."""
-    found = {
-        "problem": json.dumps(problem.as_data(), ensure_ascii=False),
-        "minimise": json.dumps(minimise),
-        "stop_within": json.dumps(stop_within),
-        "kernelbounds": __version__,
-    }
-    if revisions:
-        made = [one.as_data() for one in revisions]
-        found["revisions"] = json.dumps(made, ensure_ascii=False)
-    return found

@@ -1,6 +1,6 @@
 """The tables of a study: trials, outcomes, notes and certificates, without kernels and bounds.
 
-The tables themselves are in ``database.py``.
+Nothing is ever deleted: outcomes that are taken back stay in the file as withdrawn.
 """
 
 from __future__ import annotations
@@ -15,9 +15,72 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError
-from kernelbounds.study.database import Database
+from kernelbounds.study.database import Database, Format, Tables
 from kernelbounds.study.trial import Note, Outcome, Point, StoredTrial, Told
 
+SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
+    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
+    # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
+    # what was known when it was asked for, and purpose and why say why it was. ``place`` is the
+    # place of an outcome that was taken back, which the right outcome of the run will have.
+    """CREATE TABLE trials (
+        number INTEGER PRIMARY KEY,
+        point TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
+        asked TEXT,
+        estimate REAL,
+        lower REAL,
+        upper REAL,
+        gain REAL,
+        purpose TEXT,
+        why TEXT,
+        place INTEGER,
+        digest TEXT
+    )""",
+    # Outcomes are in the order of their places. A new outcome is the last, and one that corrects
+    # another has the place of the other, which is withdrawn. Those of one batch were told together.
+    # The point is where the outcome was measured, which need not be the point of its trial. For an
+    # outcome that was imported, source is the name of its table, if that has one, and row its
+    # number in the table, from 1 on. The value of a rate is a JSON list of successes and tries.
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY,
+        place INTEGER NOT NULL,
+        batch INTEGER NOT NULL,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        point TEXT NOT NULL,
+        value REAL NOT NULL,
+        key TEXT,
+        source TEXT,
+        row INTEGER,
+        time TEXT NOT NULL,
+        withdrawn TEXT,
+        digest TEXT
+    )""",
+    "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_place ON outcomes (place) WHERE withdrawn IS NULL",
+    # A note on a trial is a text, the path of a file, or both.
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        text TEXT NOT NULL,
+        path TEXT,
+        time TEXT NOT NULL,
+        digest TEXT
+    )""",
+    # A certificate is made from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
+    """CREATE TABLE certificates (
+        id INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        basis TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        computed TEXT NOT NULL,
+        data TEXT NOT NULL,
+        digest TEXT
+    )""",
+)
+STUDY = Format(application=0x6B625354, version=4, schema=SCHEMA)  # "kbST"
 # A trial that is told or dropped no longer holds the place of an outcome that was taken back.
 END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE number = ?"
 
@@ -26,35 +89,36 @@ class StudyFile:
     """The rows of a study in its open file, which threads may share.
 
     With ``meta``, a new file is made; ``copied`` has rows of other tables for it, as
-    :attr:`everything` returns them.
+    :meth:`everything` returns them.
     """
 
     def __init__(
         self,
         path: Path | str,
         meta: Mapping[str, str] | None = None,
-        copied: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+        copied: Tables | None = None,
     ) -> None:
         content = None
         if meta is not None:
-            content = {"meta": [(*item, None) for item in meta.items()]} | dict(copied or {})
-        self._file = Database(path, content)
+            texts = [{"name": name, "value": value} for name, value in meta.items()]
+            content = {"meta": texts, **(copied or {})}
+        self._file = Database(path, STUDY, content)
         self.path, self.name, self.close = self._file.path, self._file.name, self._file.close
-        self.transaction = self._file.writing
+        self.transaction, self.one_moment = self._file.writing, self._file.reading
 
     @property
     def meta(self) -> dict[str, str]:
         """The problem, the aim and the revisions, as texts, from when the study was made."""
         return dict(self._file.rows("SELECT name, value FROM meta"))
 
-    @property
-    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
-        """All rows of trials, outcomes and notes, with their checksums, for a copy of the study."""
-        with self._file.reading():
-            return {
-                name: self._file.rows(f"SELECT * FROM {name}")
-                for name in ("trials", "outcomes", "notes")
-            }
+    def everything(self) -> tuple[list[Outcome], Tables]:
+        """Return the outcomes, and all rows for a copy of the study, as they are at one moment.
+
+        The rows are those of trials, outcomes and notes, with their checksums.
+        """
+        with self.one_moment():
+            rows = {name: self._file.table(name) for name in ("trials", "outcomes", "notes")}
+            return self.outcomes, rows
 
     @property
     def stamp(self) -> str:
@@ -110,7 +174,7 @@ class StudyFile:
             if found.state != "pending":
                 raise InputError(f"trial {number} is not pending: it was already {found.state}.")
             db.execute(END_TRIAL, ("dropped", number))
-            return found
+            return self.trial(number)
 
     # --- outcomes
 
@@ -276,7 +340,7 @@ class StudyFile:
 
 
 def _bases(ids: Iterable[int]) -> list[str]:
-    """Return a checksum of the first ids, for each number of them."""
+    """Return the checksums of the first id, the first two, and so on up to all."""
     so_far, found = hashlib.blake2b(digest_size=12), []
     for one in ids:
         so_far.update(b"%d " % one)

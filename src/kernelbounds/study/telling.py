@@ -1,4 +1,4 @@
-"""Checks of what users tell a study: outcomes, tables of old runs, and notes."""
+"""What users tell a study: outcomes, corrections, tables of old runs, and notes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kernelbounds.io import files
 from kernelbounds.problem import Problem
 from kernelbounds.problem.runs import Runs
 from kernelbounds.study.database import shown
+from kernelbounds.study.study_file import StudyFile
 from kernelbounds.study.trial import Outcome, Point, Told, Trial
 
 
@@ -218,6 +219,30 @@ class OldRuns:
         return f"{self.problem.inputs.settings_text(one.point)} {told_text(self.problem, one.told)}"
 
 
+def import_runs(
+    store: StudyFile, problem: Problem, table: Any, skip: int | None, name: str | None
+) -> list[Told]:
+    """Add the rows of a table of old runs, see :meth:`Study.import_runs`."""
+    old = OldRuns.read(problem, table, store.path, name)
+    with store.transaction():
+        again, new = old.sorted_out(store.outcomes, skip)
+        return again + store.tell(new)
+
+
+def correct(store: StudyFile, problem: Problem, number: int, value: Any, point: Any) -> Told:
+    """Correct the outcome of a trial, see :meth:`Study.correct`."""
+    with store.transaction():
+        old = store.outcome(number)
+        new = checked_outcome(
+            problem, old.point if point is None else point, old.told if value is None else value
+        )
+        if (new.point, new.told) == (old.point, old.told):
+            return Told(number, again=True)
+        store.undo(number)
+        right = old._replace(point=new.point, value=new.value, tries=new.tries)
+        return store.tell([right])[0]
+
+
 def told_text(problem: Problem, told: float | tuple[int, int]) -> str:
     """Write an outcome by the names of what was measured: ``yield=63.1``, ``hits=7 tries=10``."""
     values = told if isinstance(told, tuple) else (told,)
@@ -225,8 +250,13 @@ def told_text(problem: Problem, told: float | tuple[int, int]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in zip(names, values, strict=True))
 
 
-def name_from(study: Path | str, file: Path) -> str:
-    """Return the path of a file from the folder of a study, so that both may be moved together."""
+def name_from(study: Path | str, file: Path | str) -> str:
+    """Return the path of a file from the folder of a study, so that both may be moved together.
+
+    Studies that are in memory only have no folder, and keep their names.
+    """
+    if not isinstance(file, Path):
+        return file
     path = os.path.realpath(file)
     if isinstance(study, Path):
         with suppress(ValueError):  # There is no such path between two drives of Windows.

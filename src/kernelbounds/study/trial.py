@@ -228,7 +228,7 @@ def trials_of(
     outcomes: Sequence[Outcome],
     notes: Sequence[Note],
 ) -> list[Trial]:
-    """Make trials of the rows that the file has of them, of their outcomes and of their notes."""
+    """Make trials for users of their rows in the file, their outcomes and their notes."""
     told, written = {one.trial: one for one in outcomes}, _by_trial(notes)
     found = []
     for one in stored:
