@@ -151,7 +151,7 @@ class TestRadius:
         seq.update(X, np.zeros(t))
         path = seq.known.engine.path()
         basis = path.leading(path.eigen.eigenvectors).columns
-        allowed = seq.known.engine.squared_norms_of_directions(np.array([1]))[0] - 1
+        allowed = seq.known.engine.directions().squared_norms(np.array([1]))[0] - 1
         assert np.linalg.norm(basis.T @ basis, 2) < 1 + allowed / 2
 
 

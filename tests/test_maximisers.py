@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 import kernelbounds as kb
 from kernelbounds import kernels
 from kernelbounds.engine import ExactEngine, SparseEngine
-from kernelbounds.kernels.features import _product
+from kernelbounds.kernels.derivatives import _product
 
 MATERN = Matern(length_scale=0.4, nu=2.5)
 

@@ -42,8 +42,7 @@ KINDS = {
 def directions(seq):
     """V = Phi S U D^-1/2 of a short sequence, in 50 digits, from all that was computed."""
     engine = seq.known.radius_engine
-    engine.eigenpath()
-    rows, basis = engine.data.newest.rows, engine._design.basis
+    rows, basis = engine.data.newest.rows, engine.directions().basis
     assert len(rows) == len(seq)  # none of them is gone
     # of_features is D^1/2 U' S
     along = mp.matrix(basis.of_features.tolist()) * mp.matrix(rows.phi.tolist())
@@ -85,7 +84,7 @@ class TestFiftyDigits:
             some = V[V.rows - count :, :]
             largest = max(mp.eigsy(some * some.T, eigvals_only=True))
             assert (
-                largest <= seq.known.radius_engine.squared_norms_of_directions(np.array([count]))[0]
+                largest <= seq.known.radius_engine.directions().squared_norms(np.array([count]))[0]
             )
 
     def test_never_too_tight(self, name, grown):

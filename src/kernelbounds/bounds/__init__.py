@@ -19,10 +19,9 @@ place                 idea
 """
 
 from kernelbounds.bounds.amm import AMM
-from kernelbounds.bounds.bound import Bound, Guarantee
+from kernelbounds.bounds.bound import Bound, DualBound, DualMinimum, Guarantee
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
-from kernelbounds.bounds.dual_bound import DualBound, DualMinimum
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.fixed_designs import FixedDesign
 from kernelbounds.bounds.rivals import (

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.dual_bound import dual_value
+from kernelbounds.bounds.bound import dual_value
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.confidence.radius import Radius

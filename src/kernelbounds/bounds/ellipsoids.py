@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar, set_checked
-from kernelbounds.bounds.dual_bound import DualBound, DualMinimum
+from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import Predictions

@@ -149,6 +149,20 @@ class Fits(NamedTuple):
     outcomes: float
 
 
+class Directions(ABC):
+    """The leading eigenvectors V of the kernel matrix, which depend on the points alone."""
+
+    path: RidgePath  # whose leading columns are V
+
+    @abstractmethod
+    def query(self, path: RidgePath, points: Targets) -> PathQuery:
+        """The answers of :meth:`Engine.query` along the directions of a path that V leads."""
+
+    @abstractmethod
+    def squared_norms(self, counts: NDArray[np.intp]) -> Array:
+        """Upper bounds on |V'V| for the first ``counts`` of the directions, as computed."""
+
+
 class Engine(ABC):
     """Kernel ridge regression on a growing sequence of observations, at any ridge.
 
@@ -236,13 +250,5 @@ class Engine(ABC):
         """Centres z (n, d) and weights w (n,) of mu_alpha = sum_j w_j k(., z_j), Eq. (2)."""
 
     @abstractmethod
-    def eigenpath(self) -> RidgePath:
-        """A path whose leading directions, eigenvectors, depend on the points alone."""
-
-    @abstractmethod
-    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """The answers of :meth:`query` along leading directions of :meth:`eigenpath` alone."""
-
-    @abstractmethod
-    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
-        """Upper bounds on |V'V| for the first ``counts`` leading directions V, as computed."""
+    def directions(self) -> Directions:
+        """The leading eigenvectors, along which bounds for fixed designs are made."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.base import Engine, Fits
+from kernelbounds.engine.base import Directions, Engine, Fits
 from kernelbounds.engine.observations import Observations, Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import LEAST_RIDGE_OF_TRACE, RidgeFit
@@ -143,23 +144,9 @@ class ExactEngine(Engine):
         asked = self.rows.representers(points)
         return PathQuery.of(self.path(finest, finest_per_point), asked)
 
-    def eigenpath(self) -> RidgePath:
+    def directions(self) -> Eigenvectors:
         """See :class:`Engine`."""
-        return self.path()
-
-    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
-        """See :class:`Engine`; computed eigenvectors are nearly orthonormal."""
-        return np.full(len(counts), 1 + (16 + ORTHONORMALITY_PER_ROW * self.rows.count) * EPS)
-
-    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """See :class:`Engine`.
-
-        The components of k_t(x) along these directions do not tell its length, by which rounding
-        errors are measured; |k_t(x)|^2 is at most k(x,x) tr K.
-        """
-        prior, vectors, magnitudes = self.rows.representers(points)
-        asked = Representers(prior, vectors, prior if magnitudes is None else magnitudes)
-        return PathQuery.of(path, asked)
+        return Eigenvectors(self.path(), self.rows)
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""
@@ -200,6 +187,28 @@ class ExactEngine(Engine):
     def fit(self, ridge: float) -> RidgeFit:
         """Kernel ridge regression at one ridge, by a factor that grows with the data."""
         return cached(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
+
+
+@dataclass(frozen=True)
+class Eigenvectors(Directions):
+    """The computed eigenvectors of the kernel matrix of the rows, which are nearly orthonormal."""
+
+    path: RidgePath
+    rows: KernelRows
+
+    def query(self, path: RidgePath, points: Targets) -> PathQuery:
+        """See :class:`Directions`.
+
+        The components of k_t(x) along these directions do not tell its length, by which rounding
+        errors are measured; |k_t(x)|^2 is at most k(x,x) tr K.
+        """
+        prior, vectors, magnitudes = self.rows.representers(points)
+        asked = Representers(prior, vectors, prior if magnitudes is None else magnitudes)
+        return PathQuery.of(path, asked)
+
+    def squared_norms(self, counts: NDArray[np.intp]) -> Array:
+        """See :class:`Directions`."""
+        return np.full(len(counts), 1 + (16 + ORTHONORMALITY_PER_ROW * self.rows.count) * EPS)
 
 
 def with_single_observations(engine: Engine, purpose: str, instead: str) -> ExactEngine:

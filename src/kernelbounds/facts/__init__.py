@@ -14,9 +14,8 @@ import math
 from typing import Any
 
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact
+from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.facts.limits import AtLeast, Between, Value
-from kernelbounds.facts.region import Region
 from kernelbounds.facts.shape import Concave, Convex, Decreasing, Increasing, Slope
 from kernelbounds.functionals import Derivative, Sum
 

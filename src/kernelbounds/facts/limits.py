@@ -22,8 +22,7 @@ from kernelbounds.arrays import (
     set_checked,
 )
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact
-from kernelbounds.facts.region import Region
+from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.functionals import Derivative, Sum
 
 # The step of a difference quotient that stands for a derivative, in length scales. What it may be

@@ -16,9 +16,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_whole, set_checked
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact
+from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.facts.limits import both_sides, checked_range
-from kernelbounds.facts.region import Region
 
 
 def divided_differences(region: Region, axis: int, order: int) -> tuple[Array, Array]:

@@ -29,8 +29,7 @@ from kernelbounds.arrays import LARGEST, as_floats, brief
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError
 from kernelbounds.io import excel, files
-from kernelbounds.io.columns import check_names, position
-from kernelbounds.io.csv_file import BLANK, SEPARATORS, CsvFile
+from kernelbounds.io.csv_file import BLANK, SEPARATORS, CsvFile, check_names, position
 
 MISSING_MARKS = frozenset(["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "?"])
 

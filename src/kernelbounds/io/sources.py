@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.io import files
-from kernelbounds.io.columns import position
+from kernelbounds.io.csv_file import position
 from kernelbounds.io.csv_table import HAS_NO_VALUE, IS_NO_NUMBER, csv_batches
 from kernelbounds.io.files import named
 

@@ -25,16 +25,17 @@ file                idea
 """
 
 from kernelbounds.kernels.derivatives import (
+    Features,
     category_inputs,
     derivative_cross,
     derivative_diagonal,
     derivative_error,
     diagonal_gradient,
     differentiable,
+    features_in_boxes,
     has_derivatives,
     pull_back,
 )
-from kernelbounds.kernels.features import Features, features_in_boxes
 from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.rkhs import checked_kernel, mixture_scale, smoothness

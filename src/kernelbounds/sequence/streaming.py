@@ -11,7 +11,7 @@ from kernelbounds.bounds import Assumptions, ConfidenceSet
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
-from kernelbounds.io.columns import check_names
+from kernelbounds.io.csv_file import check_names
 from kernelbounds.io.sources import RowBatch, Source, as_source
 from kernelbounds.sequence.sparse import Observed, append_in_blocks
 

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, column_dots
 from kernelbounds.bounds import DualMinimum
-from kernelbounds.bounds.dual_bound import dual_value
+from kernelbounds.bounds.bound import dual_value
 from kernelbounds.engine import (
     ROUNDED_DOWN,
     DualMaximiser,

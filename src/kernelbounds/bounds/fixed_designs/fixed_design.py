@@ -162,7 +162,7 @@ class FixedDesign(Bound):
         """
         a, noise = known.assumptions, self._noise_in(known)
         delta = a.delta / (1 if self.simultaneous else 2)
-        directions = known.engine.eigenpath().eigen.eigenvectors
+        directions = known.engine.directions().path.eigen.eigenvectors
         if math.isinf(a.noise_scale):
             return ()
         if a.noise_scale == 0 or not directions:

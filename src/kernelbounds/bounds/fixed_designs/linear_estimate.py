@@ -73,7 +73,8 @@ def estimated_half_widths(known: ConfidenceSet, points: Targets, delta: float, n
 
 
 def _half_widths(known: ConfidenceSet, found: Estimators, delta: float, noise: str) -> Array:
-    path, half = known.engine.eigenpath(), half_widths(known, found, margins(delta, noise))
+    path = known.engine.directions().path
+    half = half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
     lost = 2 * dot_error(path.eigen.count, path.eigen.accuracy) * path.outcome_norm * found.length
     return np.asarray(half * (1 + 16 * EPS) + lost)
@@ -81,9 +82,10 @@ def _half_widths(known: ConfidenceSet, found: Estimators, delta: float, noise: s
 
 def shortest(known: ConfidenceSet, points: Targets, delta: float, noise: str) -> Estimators:
     """The ridge estimators with the shortest intervals under the B and sigma assumed at first."""
-    path = known.engine.eigenpath()
+    directions = known.engine.directions()
+    path = directions.path
     path = path.leading(path.eigen.eigenvectors)
-    query = known.engine.query_along(path, points)
+    query = directions.query(path, points)
     low, high = math.log(path.eigen.slack), math.log(INFINITE_RIDGE * float(path.levels.max()))
     # From the largest eigenvalue, which does not depend on how observations are merged.
     grid = high - LOG_RIDGE_STEP * np.arange(5.0 + math.ceil((high - low) / LOG_RIDGE_STEP))[::-1]
@@ -102,8 +104,8 @@ def half_widths(
     assumed: Assumptions | None = None,
 ) -> Array:
     """B bias + sigma |w| q, rounded up but for the last digit, for the B and sigma assumed."""
-    a, directions = assumed or known.assumptions, known.engine.eigenpath().eigen.eigenvectors
-    squared = known.engine.squared_norms_of_directions(np.array([directions]))
+    a, directions = assumed or known.assumptions, known.engine.directions()
+    squared = directions.squared_norms(np.array([directions.path.eigen.eigenvectors]))
     orthonormal = math.sqrt(float(squared[0]))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))

@@ -95,10 +95,11 @@ class Projection:
         cls, known: ConfidenceSet, delta: float, noise: str, count: int | None = None
     ) -> Projection:
         """The set with ``count`` directions, or those that promise the narrowest bounds."""
-        path = known.engine.eigenpath()
+        directions = known.engine.directions()
+        path = directions.path
         counts = np.arange(1, path.eigen.eigenvectors + 1)
         relative = relative_radii(counts.astype(float), delta, noise)
-        relative *= known.engine.squared_norms_of_directions(counts)
+        relative *= directions.squared_norms(counts)
         if count is None:
             count = promising_count(known, path, relative)
         return cls(known, path.leading(count), float(relative[count - 1]))
@@ -128,7 +129,7 @@ class Projection:
     def extremes(self, points: Targets, signs: Sequence[int]) -> Array:
         """The largest values of s f at points, or of functionals; (signs, m)."""
         engine = self.known.engine
-        query = engine.query(points) if self.whole else engine.query_along(self.path, points)
+        query = engine.query(points) if self.whole else engine.directions().query(self.path, points)
         dual = DualFunction(self.radius, self.refute_if_empty, count=self.count)
         values = minimise_over_ridge(query, dual, np.array(signs, dtype=float))[0]
         # What overflows is not below the trivial bound.
@@ -141,7 +142,7 @@ class Projection:
         R~_alpha^2 is at most r_p^2 + alpha B^2, of which outcomes only take away; (m,).
         """
         ridges = _ridges(self.known.assumptions, self.path, self.radius.squared)
-        variance = self.known.engine.query_along(self.path, points).predict(ridges).variance
+        variance = self.known.engine.directions().query(self.path, points).predict(ridges).variance
         factors = np.sqrt(self.radius.joint_bound(ridges))
         return np.asarray((factors[:, None] * np.sqrt(variance)).min(axis=0))
 

@@ -1,4 +1,4 @@
-"""The bounds of the literature, one file each, and all of them by name.
+"""The bounds of the literature, and all of them by name.
 
 AY and IGP are those that the paper compares with. ``docs/mathematics/rivals.md`` has the theorems.
 """
@@ -9,11 +9,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.rivals.ay import AY
-from kernelbounds.bounds.rivals.emmenegger import Emmenegger
 from kernelbounds.bounds.rivals.fiedler import Fiedler
+from kernelbounds.bounds.rivals.forecast_set import Emmenegger, OnlineToSet
 from kernelbounds.bounds.rivals.igp import IGP
 from kernelbounds.bounds.rivals.neiswanger import Neiswanger
-from kernelbounds.bounds.rivals.online_to_set import OnlineToSet
 from kernelbounds.bounds.rivals.srinivas import Srinivas
 from kernelbounds.bounds.rivals.vakili import Vakili
 from kernelbounds.confidence.assumptions import Assumptions

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, column_dots
+from kernelbounds.engine.base import Directions
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.path_query import PathQuery
 from kernelbounds.engine.ridge_path import RidgePath, dot_error
@@ -137,9 +138,10 @@ def design_floor(stats: Statistics, excess: float, typical: float) -> float:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(Directions):
     """The directions V, ready for any number of the leading ones."""
 
+    dictionary: Dictionary
     basis: Basis
     path: RidgePath
     enlarging: float  # 1 + 1/s
@@ -168,15 +170,15 @@ class Design:
         )  # fmt: skip
         trace = float(stats.moments.diagonal() @ scales**2) + enlarging * stats.residual
         path = RidgePath.without_border(eigen, math.sqrt(stats.squares), trace)
-        return cls(basis, path, enlarging, error)
+        return cls(dictionary, basis, path, enlarging, error)
 
     def squared_norms(self, counts: NDArray[np.intp]) -> Array:
-        """Upper bounds on |V'V|, where V are the first ``counts`` leading directions."""
+        """See :class:`Directions`."""
         return np.asarray(1 + self.error / self.basis.values[-counts])
 
-    def query(self, dictionary: Dictionary, path: RidgePath, points: Targets) -> PathQuery:
-        """The query at points along the leading directions that the path has."""
-        phi, rest, magnitudes = dictionary.features(points)
+    def query(self, path: RidgePath, points: Targets) -> PathQuery:
+        """See :class:`Directions`."""
+        phi, rest, magnitudes = self.dictionary.features(points)
         scaled = self.basis.scales[:, None] * phi
         prior = column_dots(scaled, scaled) + self.enlarging * rest
         sizes = np.maximum(prior, magnitudes)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from kernelbounds.arrays import EPS, Array, column_dots
@@ -202,20 +201,8 @@ class SparseEngine(Engine):
         weights = solve_triangular(self.data.dictionary.factor.T, of_features, check_finite=False)
         return self.data.dictionary.inducing, np.asarray(weights)
 
-    def eigenpath(self) -> RidgePath:
-        """A path whose directions, eigenvectors of Phi Phi', depend on the points alone."""
-        return self._fixed_design().path
-
-    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
-        """See :class:`Engine`."""
-        return self._fixed_design().squared_norms(counts)
-
-    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """See :class:`Engine`."""
-        return self._fixed_design().query(self.data.dictionary, path, points)
-
-    def _fixed_design(self) -> Design:
-        """The directions of a design whose points were fixed before the outcomes."""
+    def directions(self) -> Design:
+        """See :class:`Engine`; they are eigenvectors of Phi Phi'."""
         if self._design is None:
             data = self.data
             data.settle()
