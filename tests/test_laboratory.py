@@ -16,6 +16,7 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.kernels import cross
 from kernelbounds.laboratory import Coverage, Programme, Run, coverage, trials
+from kernelbounds.laboratory.controls import Shrunk
 from kernelbounds.laboratory.programme import (
     BOUNDS,
     BREAKING,
@@ -25,7 +26,6 @@ from kernelbounds.laboratory.programme import (
     NORM,
     TRUTHS,
     Case,
-    Shrunk,
     promises_design,
     promises_noise,
 )
