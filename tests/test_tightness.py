@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, regret_by_radius, table1
-from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.experiments import EXPERIMENTS
-from kernelbounds.paper.radii import Limit, Scales
+from kernelbounds.paper.cells import Cell, Limit, MethodRuns, Scales
 from kernelbounds.paper.regret_by_radius import Radii
+from kernelbounds.paper.reproduce import EXPERIMENTS
 from kernelbounds.paper.specs import Choices, Setting
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0

@@ -17,11 +17,11 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem, simulate
 from kernelbounds.bounds import CMM, RIVALS
-from kernelbounds.paper import specs, summaries
+from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import PLAY, Cell, noise_of, problem_of, sequence_for
-from kernelbounds.paper.drawing import USERS_COLOURS, legend_above, log_axes, setting_panels
+from kernelbounds.paper.figures import USERS_COLOURS, legend_above, log_axes, setting_panels
+from kernelbounds.paper.results import Repetitions
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
-from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.sequence import ConfidenceSequence
 
 # Numbers of observations after which widths are measured; also after the last.
@@ -138,7 +138,7 @@ def as_text(found: list[Rival]) -> str:
     reference = {one.job.setting: one["width"] for one in found if one.job.method == OURS[0]}
 
     def table(shown: Callable[[Rival], str]) -> list[list[str]]:
-        rows = summaries.grouped(found, lambda one: one.job.method).items()
+        rows = results.grouped(found, lambda one: one.job.method).items()
         head = ["", *(setting.title for setting in settings)]
         return [head, *([TITLES.get(method, method), *map(shown, row)] for method, row in rows)]
 
@@ -147,17 +147,17 @@ def as_text(found: list[Rival]) -> str:
 
     def milliseconds(one: Rival) -> str:
         late = one["seconds"][:, -(rounds // 4) - 1 :]
-        return summaries.plus_minus(1e3 * float(np.median(late)), math.nan)
+        return results.plus_minus(1e3 * float(np.median(late)), math.nan)
 
     after = f"after {rounds} rounds, mean ± standard error of {count}"
-    return summaries.under_headings(
+    return results.under_headings(
         {
             f"Mean width after {rounds} observations over that of CMM, default": table(relative),
             f"Regret of KernelUCB {after}": table(
-                lambda one: summaries.mean_text(one["regret"].sum(axis=1))
+                lambda one: results.mean_text(one["regret"].sum(axis=1))
             ),
             f"What that regret is certified to be at most {after}": table(
-                lambda one: summaries.mean_text(one["regret_bound"].sum(axis=1))
+                lambda one: results.mean_text(one["regret_bound"].sum(axis=1))
             ),
             "Milliseconds a step of KernelUCB, median of the last quarter of the rounds": table(
                 milliseconds
@@ -178,15 +178,15 @@ def as_csv(found: list[Rival]) -> str:
             "repetitions": len(totals),
             "rounds": s.rounds,
         }
-        measured = summaries.numbers(
+        measured = results.numbers(
             width=float(one["width"][:, -1].mean()),
             regret=float(totals.mean()),
-            regret_standard_error=summaries.standard_error(totals),
+            regret_standard_error=results.standard_error(totals),
             certified_regret=float(one["regret_bound"].sum(axis=1).mean()),
             milliseconds=1e3 * float(np.median(one["seconds"])),
         )
         rows.append({**about, **measured})
-    return summaries.csv_text(rows)
+    return results.csv_text(rows)
 
 
 def draw_widths(found: list[Rival], path: Path) -> None:
@@ -234,7 +234,7 @@ def _draw(
 
 EXPERIMENT = Experiment(
     jobs,
-    summaries.repetitions,
+    results.repetitions,
     {"txt": as_text, "csv": as_csv},
     (
         Picture("rivals", draw_widths, "Widths", "Mean width against observations, by bound"),

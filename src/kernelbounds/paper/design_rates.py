@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import designs, specs, summaries
+from kernelbounds.paper import designs, results, specs
 from kernelbounds.paper.designs import (
     CLAIMS,
     DELTA,
@@ -21,10 +21,9 @@ from kernelbounds.paper.designs import (
     DesignRuns,
     jobs,
 )
-from kernelbounds.paper.drawing import COLOURS, draw_rate, figure_files, legend_above, log_axes
-from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.figures import COLOURS, draw_rate, figure_files, legend_above, log_axes
+from kernelbounds.paper.results import ErrorRate, ResultStore
 from kernelbounds.paper.specs import Experiment, Picture
-from kernelbounds.paper.summaries import ErrorRate
 
 RULE_TITLES = {
     "fixed": "random points",
@@ -102,7 +101,7 @@ def gather(members: list[DesignRuns], store: ResultStore) -> list[DesignGroup]:
     """Read all data sets, and put those of all repetitions together."""
     return [
         DesignGroup(one.job, {name: np.concatenate(parts) for name, parts in one.arrays.items()})
-        for one in summaries.repetitions(members, store)
+        for one in results.repetitions(members, store)
     ]
 
 
@@ -139,7 +138,7 @@ def as_text(found: list[DesignGroup]) -> str:
         f"where it was; {delta}": fixed,
         "Points chosen by outcomes: the same; t is a mean where it is random": chosen,
     }
-    return summaries.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
+    return results.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
 
 
 def as_csv(found: list[DesignGroup]) -> str:
@@ -159,7 +158,7 @@ def as_csv(found: list[DesignGroup]) -> str:
                         one.arrays[name][:, *at].mean() for name in ("half_width", "missed")
                     )
                 low, high = rate.interval
-                measured = summaries.numbers(
+                measured = results.numbers(
                     share=rate.share, low=low, high=high, half_width=half_width, share_missed=missed
                 )
                 counts = {"claim": claim, "wrong": rate.wrong, "runs": rate.runs}
@@ -167,9 +166,9 @@ def as_csv(found: list[DesignGroup]) -> str:
         if job.design == "fixed" and designs.LATE_TIME in (late := one.widths()):
             about = {"observations": designs.LATE_TIME, "quantity": "half-width", "fresh_noise": 0}
             for claim, width in zip(CLAIMS, late[designs.LATE_TIME], strict=True):
-                measured = summaries.numbers(half_width=width)
+                measured = results.numbers(half_width=width)
                 rows.append(way | about | {"claim": claim} | measured)
-    return summaries.csv_text(rows)
+    return results.csv_text(rows)
 
 
 def draw(found: list[DesignGroup], path: Path) -> None:

@@ -1,35 +1,217 @@
-"""The paper's figures of regret and time by round: as PNG and SVG, and as data for the report.
+"""The paper's figures, and what all figures of experiments share: files, panels, colours, legends.
 
-The report's script draws the same curves in the same panels as the figures.
+Figures are PNG and SVG files. Those of regret and time by round are data for the report as well,
+whose script draws the same curves in the same panels.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Matern
 
 from kernelbounds.arrays import Array
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound
+from kernelbounds.errors import MissingExtraError
+from kernelbounds.kernels import mixture_scale
+from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.paper import cells, specs, table1
-from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.drawing import (
-    COLOURS,
-    USERS_COLOURS,
-    Place,
-    by_kernel,
-    figure_files,
-    legend_above,
-    setting_panels,
-)
-from kernelbounds.paper.recursion import RECURSIONS
-from kernelbounds.paper.specs import Choices, Experiment, Setting
+from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns
+from kernelbounds.paper.results import ErrorRate, Estimate
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
 from kernelbounds.paper.table1 import bounds_and_baselines, name_of
+from kernelbounds.sequence import ConfidenceSequence
+
+COLOURS = {
+    "CMM": "#0014a8", "DMM": "#0a7e8c", "AMM": "#4b8b3b", "AY": "#c46210", "IGP": "#9b2335",
+    "Random": "#7a7a7a", "AMM recursion": "#b8860b", "DMM recursion": "#6b4c9a",
+}  # fmt: skip
+# For bounds of the user's own, in turn; none is close to one above.
+USERS_COLOURS = ("#d6249f", "#000000", "#8a5a00", "#4f7fd9")
+
+
+def legend_above(described: Any, columns: int, size: float = 8) -> None:
+    """Put the legend of one panel above all panels: inside, it would hide curves."""
+    described.figure.legend(
+        *described.get_legend_handles_labels(), loc="outside upper center", ncols=columns,
+        fontsize=size, frameon=False,
+    )  # fmt: skip
+
+
+def draw_interval(axis: Any, found: Estimate, place: float, colour: str) -> None:
+    """Draw a confidence interval as a horizontal line, unless it is infinite."""
+    if np.isfinite(found.low):
+        axis.plot([found.low, found.high], [place, place], color=colour, linewidth=2)
+
+
+def draw_rate(axis: Any, rate: ErrorRate, height: float, colour: str, hollow: bool) -> None:
+    """Draw a rate of errors as a circle on its confidence interval."""
+    axis.plot(rate.interval, [height, height], color=colour, linewidth=1)
+    face = "white" if hollow else colour
+    axis.plot(rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5)
+
+
+def log_axes(axis: Any, x: Iterable[float], y: Iterable[float]) -> None:
+    """Make both scales logarithmic, with ticks at these x, and at those of these y in view."""
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xticks(list(x), [f"{tick:g}" for tick in x])
+    low, high = axis.get_ylim()
+    inside = [tick for tick in y if low <= tick <= high]
+    axis.set_yticks(inside, [f"{tick:g}" for tick in inside])
+    axis.minorticks_off()
+
+
+@contextmanager
+def figure_files(
+    path: Path,
+    rows: int,
+    cols: int,
+    labels: tuple[str, str] = ("", ""),
+    panel: tuple[float, float] = (3.6, 2.7),
+    dpi: int = 200,
+    **options: Any,
+) -> Iterator[Any]:
+    """Make axes to draw on, (rows, cols), and write the figure at the end.
+
+    The labels are those of x in the last row, and of y in the first column. The figure is written
+    as PNG and SVG, or in one form where the path ends in it.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("Drawing figures", "plot") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(
+        {"svg.hashsalt": "kernelbounds", "axes.spines.top": False, "axes.spines.right": False}
+    ):
+        size = (panel[0] * cols, panel[1] * rows)
+        figure, axes = pyplot.subplots(
+            rows, cols, figsize=size, squeeze=False, layout="constrained", **options
+        )
+        yield axes
+        for axis in axes[-1] if labels[0] else ():
+            axis.set_xlabel(labels[0])
+        for axis in axes[:, 0] if labels[1] else ():
+            axis.set_ylabel(labels[1])
+        for file in [path] if path.suffix else [path.with_suffix(end) for end in (".png", ".svg")]:
+            metadata = {"Date": None} if file.suffix == ".svg" else None
+            figure.savefig(file, dpi=dpi, metadata=metadata)
+        pyplot.close(figure)
+
+
+Place = Callable[[Setting], tuple[float, float]]  # by which the rows and the columns are ordered
+
+
+def by_kernel(setting: Setting) -> tuple[int, int]:
+    """Place panels as in the paper's Figure 2: length scales in rows and kernels in columns."""
+    return specs.LENGTH_SCALES.index(setting.length_scale), specs.KERNELS.index(setting.kernel)
+
+
+@contextmanager
+def setting_panels(
+    path: Path,
+    settings: Sequence[Setting],
+    labels: tuple[str, str],
+    place: Place = by_kernel,
+    title: Callable[[Setting], str] = lambda setting: setting.title,
+) -> Iterator[dict[Setting, Any]]:
+    """Make a panel for each setting, under its title, and write the figure at the end."""
+    rows, columns = (sorted(set(keys)) for keys in zip(*map(place, settings), strict=True))
+    with figure_files(path, len(rows), len(columns), labels) as axes:
+        panels = {}
+        for setting in settings:
+            row, column = place(setting)
+            panels[setting] = axes[rows.index(row), columns.index(column)]
+            panels[setting].set_title(title(setting), fontsize=10)
+        yield panels
+
+
+# --- Figure 1: the bands of all bounds on one function, from the same observations
+
+BANDS = {
+    "CMM": "CMM", "DMM": "DMM", "AMM": "AMM", "AY": "AY-GP-UCB", "IGP": "IGP-UCB",
+}  # titles by method # fmt: skip
+
+
+@dataclass(frozen=True)
+class Figure1(Job):
+    """The bands on a Matern-3/2 function with length scale 0.5 on [0, 1] and ||f*|| = B.
+
+    It is observed where the band of CMM is widest.
+    """
+
+    observations: int = 25
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """The number of observations and the seed."""
+        return f"figure1-t{self.observations}-seed{self.seed}"
+
+    def run(self) -> dict[str, Array]:
+        """Return the grid and the truth on it, points and outcomes, and the ends of the bands.
+
+        ``lower`` and ``upper`` are (methods, grid), in the order of ``BANDS``.
+        """
+        rng = np.random.default_rng(self.seed)
+        kernel = Matern(length_scale=0.5, nu=1.5)
+        centres, weights = rng.random((20, 1)), rng.standard_normal(20)
+        function = RKHSFunction(kernel, centres, weights).rescaled(specs.NORM)
+        scale = mixture_scale(kernel, dim=1, horizon=self.observations)
+        sequence = ConfidenceSequence(
+            kernel, specs.NORM, specs.NOISE, specs.DELTA, mixture_scale=scale
+        )
+        grid = np.linspace(0, 1, 401)[:, None]
+        for _ in range(self.observations):
+            lower, upper = sequence.bounds(grid)
+            x = grid[np.argmax(upper - lower)]
+            sequence.update(x, function(x[None])[0] + specs.NOISE * rng.standard_normal())
+        bounds: list[Bound] = [CMM(), DMM(), AMM(), AY(), IGP(eta=2 / self.observations)]
+        ends = np.array([sequence.bounds(grid, bound) for bound in bounds])
+        return {
+            "grid": grid[:, 0],
+            "truth": function(grid),
+            "points": sequence.points[:, 0],
+            "outcomes": sequence.outcomes,
+            "lower": ends[:, 0],
+            "upper": ends[:, 1],
+        }
+
+
+def draw_figure1(found: dict[str, Array], path: Path) -> None:
+    """Draw one panel for each method, with the same axes for all."""
+    grid, bands = found["grid"], zip(found["lower"], found["upper"], strict=True)
+    with figure_files(
+        path, 1, len(BANDS), ("x", "f(x)"), (3.0, 3.4), 160, sharex=True, sharey=True
+    ) as axes:
+        for axis, (method, title), (lower, upper) in zip(
+            axes[0], BANDS.items(), bands, strict=True
+        ):
+            colour = COLOURS[method]
+            axis.fill_between(grid, lower, upper, color=colour, alpha=0.22, linewidth=0)
+            axis.plot(grid, lower, color=colour, linewidth=1.2)
+            axis.plot(grid, upper, color=colour, linewidth=1.2, label="bounds")
+            axis.plot(grid, found["truth"], "k--", linewidth=1.2, label="truth")
+            observed = found["points"], found["outcomes"]
+            axis.plot(*observed, "k.", markersize=4, label="data", clip_on=False)
+            axis.set_title(f"{title}\nmean width {np.mean(upper - lower):.2f}", fontsize=11)
+            axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
+            axis.margins(x=0)
+        axes[0, 0].legend(frameon=False, fontsize=9)
+
+
+# --- Figure 2 and those of the appendix: regret and time by round
 
 SMOOTHED_STEPS = 51  # in the running median of a curve of time
 # Of each curve on the page of the report: points, at most, and significant digits.
@@ -192,6 +374,20 @@ def _cells_in_dim(dim: int, choices: Choices) -> list[Cell]:
 
 
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
+    "figure1": Experiment(
+        jobs=lambda choices: [Figure1()],
+        gather=lambda jobs, store: store.read(jobs[0]),
+        pictures=(
+            Picture(
+                "figure1",
+                draw_figure1,
+                "Figure 1",
+                "Confidence bands of the five bounds on one test function, with the truth and "
+                "the data",
+            ),
+        ),
+        note="Narrower is better, as long as the dashed truth is inside.",
+    ),
     "figure2": Experiment(table1.jobs, cells.collect, curves=CurvePanels()),
     "figure-time": Experiment(
         _timed_cells,

@@ -27,15 +27,13 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
-from kernelbounds.paper import specs, summaries
-from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, random_problem
+from kernelbounds.paper.certified_rounds import known_function, largest, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
-from kernelbounds.paper.drawing import figure_files, legend_above
-from kernelbounds.paper.known_functions import known_function, largest, least_norm
-from kernelbounds.paper.known_truth import random_problem
-from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.figures import figure_files, legend_above
+from kernelbounds.paper.results import Repetitions, ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
-from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.problem import Problem
 
 TIMES = (10, 20)  # trials after which ours are certified; also after the last
@@ -203,7 +201,7 @@ Played = Repetitions[OptimiserRun]
 def gather(members: list[OptimiserRun], store: ResultStore) -> list[Played]:
     """Read all runs, and leave out those that failed."""
     found = []
-    for one in summaries.repetitions(members, store):
+    for one in results.repetitions(members, store):
         whole = one["failed"][:, 0] == 0
         arrays = {name: one[name][whole] for name in NAMES}
         found.append(Played(one.job, arrays | {"failed": one["failed"]}))
@@ -216,20 +214,20 @@ def as_text(found: list[Played]) -> str:
     count, trials = found[0]["regret"].shape
 
     def table(shown: Callable[[Played], str]) -> list[list[str]]:
-        rows = summaries.grouped(found, lambda one: one.job.method).items()
+        rows = results.grouped(found, lambda one: one.job.method).items()
         head = ["", *map(title, functions)]
         return [head, *([method, *map(shown, row)] for method, row in rows)]
 
     after = f"after {trials} trials, mean ± standard error of {count}"
     tables = {
         f"Regret of the recommended point {after}": table(
-            lambda one: summaries.mean_text(one["simple"][:, -1], 2)
+            lambda one: results.mean_text(one["simple"][:, -1], 2)
         ),
         f"Cumulative regret {after}": table(
-            lambda one: summaries.mean_text(one["regret"].sum(axis=1), 0)
+            lambda one: results.mean_text(one["regret"].sum(axis=1), 0)
         ),
         f"Certified regret, by our bounds on the method's trials, {after}": table(
-            lambda one: summaries.mean_text(one["certified"][:, -1])
+            lambda one: results.mean_text(one["certified"][:, -1])
         ),
         "Milliseconds of one processor core a trial, median of the second half": table(
             lambda one: f"{_milliseconds(one):.0f}"
@@ -248,7 +246,7 @@ def as_text(found: list[Played]) -> str:
     tables[f"Certificates that were wrong: {wrong} of {issued}"] = [[""]]
     if any(one["failed"].any() for one in found):
         tables[f"Failures in {count} runs"] = table(lambda one: f"{one['failed'].sum():.0f}")
-    return summaries.under_headings(tables)
+    return results.under_headings(tables)
 
 
 def _told(function: str, trials: int) -> list[str]:
@@ -282,16 +280,16 @@ def as_csv(found: list[Played]) -> str:
             "failed": int(one["failed"].sum()),
             "trials": job.trials,
         }
-        measured = summaries.numbers(
-            simple_regret=summaries.average(simple),
-            simple_regret_standard_error=summaries.standard_error(simple),
-            cumulative_regret=summaries.average(total),
-            cumulative_regret_standard_error=summaries.standard_error(total),
-            certified_regret=summaries.average(one["certified"][:, -1]),
+        measured = results.numbers(
+            simple_regret=results.average(simple),
+            simple_regret_standard_error=results.standard_error(simple),
+            cumulative_regret=results.average(total),
+            cumulative_regret_standard_error=results.standard_error(total),
+            certified_regret=results.average(one["certified"][:, -1]),
             milliseconds=_milliseconds(one),
         )
         rows.append({**about, **measured})
-    return summaries.csv_text(rows)
+    return results.csv_text(rows)
 
 
 CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
@@ -308,7 +306,7 @@ def draw(cumulative: bool, found: list[Played], path: Path) -> None:
     There is a panel for each function. Curves are means over repetitions. A method that failed in
     all of its runs has none, and ours are drawn once, and not again for their doors.
     """
-    panels = summaries.grouped(found, lambda one: one.job.function)
+    panels = results.grouped(found, lambda one: one.job.function)
     columns = min(3, len(panels))
     size = math.ceil(len(panels) / columns), columns
     labels = "trial", "cumulative regret" if cumulative else "simple regret"

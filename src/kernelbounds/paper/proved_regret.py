@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, summaries
+from kernelbounds.paper import cells, results
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.drawing import COLOURS, draw_interval, figure_files
-from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files
+from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
-from kernelbounds.paper.summaries import Estimate
 from kernelbounds.theory import (
     Rate,
     maximum_information_gain,
@@ -108,9 +107,7 @@ def jobs(choices: Choices) -> list[Cell]:
 
 def gather(members: list[Cell], store: ResultStore) -> list[RegretCurves]:
     """Compute the regret and its bounds, with noise and without, for each kernel."""
-    families = summaries.grouped(
-        members, lambda cell: (cell.setting.noiseless, cell.setting.kernel)
-    )
+    families = results.grouped(members, lambda cell: (cell.setting.noiseless, cell.setting.kernel))
     return [_curves(family, store) for family in families.values()]
 
 
@@ -125,15 +122,15 @@ def as_text(curves: list[RegretCurves]) -> str:
         shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
         rows.append((one.growth.title, *shown, f"{one.growth.proved:.2f}", *factors))
-    return "\n".join(summaries.aligned(rows)) + "\n"
+    return "\n".join(results.aligned(rows)) + "\n"
 
 
 def as_csv(curves: list[RegretCurves]) -> str:
     """Return one row for each setting and round, or horizon."""
     names = ("rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
-    return summaries.csv_text(
+    return results.csv_text(
         [
-            {"setting": one.growth.title} | summaries.numbers(**dict(zip(names, row, strict=True)))
+            {"setting": one.growth.title} | results.numbers(**dict(zip(names, row, strict=True)))
             for one in curves
             for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True)
         ]
@@ -142,7 +139,7 @@ def as_csv(curves: list[RegretCurves]) -> str:
 
 def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
     """Compute the regret and its bounds along runs, or at each horizon where there is no noise."""
-    by_setting = summaries.grouped(members, lambda cell: cell.setting)
+    by_setting = results.grouped(members, lambda cell: cell.setting)
     found = [_regret_and_bounds(one, group, store) for one, group in by_setting.items()]
     settings, setting, curves = list(by_setting), members[0].setting, found[0]
     rounds, title = np.arange(1.0, setting.rounds + 1), f"{setting.title}, d = {setting.dim}"

@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, specs, summaries
+from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.drawing import COLOURS, draw_interval, setting_panels
-from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.figures import COLOURS, draw_interval, setting_panels
+from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
-from kernelbounds.paper.summaries import Estimate
 
 NAMES = {
     "DMM": "DMM, the paper's c",
@@ -86,7 +85,7 @@ def gather(members: list[Cell], store: ResultStore) -> Radii:
         key: np.array(
             [cells.radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group]
         )
-        for key, group in summaries.grouped(compared, lambda c: (c.setting, c.method)).items()
+        for key, group in results.grouped(compared, lambda c: (c.setting, c.method)).items()
     }
     return Radii(cells.collect(members, store), ratios)
 
@@ -110,7 +109,7 @@ def as_text(found: Radii) -> str:
         shown = [text if aimed else "" for text, aimed in zip(met, has_aim, strict=True)]
         to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *shown])
     radii = [
-        [f"{NAMES[m]}, t = {t}", *(summaries.mean_text(ratios[s, m][:, i], 2) for s in right)]
+        [f"{NAMES[m]}, t = {t}", *(results.mean_text(ratios[s, m][:, i], 2) for s in right)]
         for i, t in enumerate(times(rounds))
         for m in RATIO_METHODS
     ]
@@ -123,7 +122,7 @@ def as_text(found: Radii) -> str:
     if loose := _loose(runs):
         truth = f"σ = {specs.NOISE:g}, ‖f*‖ = {specs.NORM:g}"
         tables[f"Regret with loose bounds on the noise and the norm; truth: {truth}"] = loose
-    return summaries.under_headings(tables)
+    return results.under_headings(tables)
 
 
 def _compared(
@@ -168,9 +167,9 @@ def as_csv(found: Radii) -> str:
         }
         limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
         radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
-        measured = summaries.numbers(
+        measured = results.numbers(
             mean=one.mean,
-            standard_error=summaries.standard_error(one.final),
+            standard_error=results.standard_error(one.final),
             over_limit=limit.value,
             over_limit_low=limit.low,
             over_limit_high=limit.high,
@@ -181,7 +180,7 @@ def as_csv(found: Radii) -> str:
             radius_end=radii[-1],
         )
         rows.append({**about, **measured})
-    return summaries.csv_text(rows)
+    return results.csv_text(rows)
 
 
 def draw(found: Radii, path: Path) -> None:
@@ -208,7 +207,7 @@ def _percent(found: Estimate) -> str:
 
 
 def _mean(one: MethodRuns | None) -> str:
-    return summaries.mean_text(one.final) if one else ""
+    return results.mean_text(one.final) if one else ""
 
 
 EXPERIMENT = Experiment(

@@ -11,10 +11,10 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from kernelbounds.paper import cells, specs, summaries
+from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
+from kernelbounds.paper.results import Estimate
 from kernelbounds.paper.specs import Choices, Experiment, Setting
-from kernelbounds.paper.summaries import Estimate
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -135,7 +135,7 @@ def as_text(runs: list[MethodRuns]) -> str:
     """Return the table for the terminal: ours, and below it the paper's."""
 
     def shown(mean: float, std: float, _: bool) -> str:
-        return summaries.plus_minus(mean, std)
+        return results.plus_minus(mean, std)
 
     settings = cells.settings_of(runs)
     rows = [["", *(setting.title for setting in settings)]]
@@ -148,7 +148,7 @@ def as_text(runs: list[MethodRuns]) -> str:
         rows.append(
             ["CMM - DMM, paired [95 %]", *(gap.shown(".1f") if gap else "" for gap in gaps)]
         )
-    lines = summaries.aligned(rows)
+    lines = results.aligned(rows)
     clear, turned = published_order(runs)
     if clear:
         lines.append(f"{clear} pairs of methods differ clearly in print; {turned} are reversed")
@@ -181,16 +181,16 @@ def as_csv(runs: list[MethodRuns]) -> str:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
         row = {
             "kernel": kernel.split("-")[0],
-            **summaries.numbers(nu=specs.SMOOTHNESS[kernel] or math.nan),
+            **results.numbers(nu=specs.SMOOTHNESS[kernel] or math.nan),
             "length_scale": one.setting.length_scale,
             "method": one.method,
-            **summaries.numbers(mean=one.mean, std=one.std),
+            **results.numbers(mean=one.mean, std=one.std),
             "published_mean": known.mean if known else "",
             "published_std": known.std if known else "",
-            **summaries.numbers(z=z_score(one)),
+            **results.numbers(z=z_score(one)),
         }
         rows.append(row)
-    return summaries.csv_text(rows)
+    return results.csv_text(rows)
 
 
 def as_html(runs: list[MethodRuns]) -> str:
