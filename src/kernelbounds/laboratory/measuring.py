@@ -26,7 +26,14 @@ from kernelbounds.laboratory import (
     promises_noise,
 )
 from kernelbounds.paper import results
-from kernelbounds.paper.figures import COLOURS, USERS_COLOURS, draw_rate, figure_files, legend_above
+from kernelbounds.paper.figures import (
+    COLOURS,
+    USERS_COLOURS,
+    draw_rate,
+    figure_files,
+    legend_above,
+    rate_axes,
+)
 from kernelbounds.paper.results import ErrorRate, ResultStore, written_together
 
 # The probability with which any of the valid bounds of a programme is refuted is at most this.
@@ -320,7 +327,7 @@ def as_csv(found: Coverage) -> str:
         rate = ErrorRate(sum(one.time > 0 for one in runs), len(runs))
         low, high = rate.interval
         about = {"bound": method, "design": design, **case._asdict(), "promised": int(promised)}
-        counts = {"wrong": rate.wrong, "runs": rate.runs, **results.numbers(low=low, high=high)}
+        counts = {"wrong": rate.wrong, "runs": rate.runs, "low": low, "high": high}
         rows.append(about | counts)
     return results.csv_text(rows)
 
@@ -336,7 +343,9 @@ def violations_csv(found: Coverage) -> str:
             **one.case._asdict(),
             "time": one.time,
             "x": " ".join(f"{value:.17g}" for value in one.x),
-            **results.numbers(f=one.truth, lower=one.lower, upper=one.upper),
+            "f": one.truth,
+            "lower": one.lower,
+            "upper": one.upper,
             "command": one.command(found.programme),
         }
         for one in found.runs
@@ -368,10 +377,7 @@ def draw(found: Coverage, path: Path) -> None:
                 shares = [(times[times > 0] <= t).sum() / len(times) for t in grid]
                 ends = np.append(grid, p.rounds), np.append(shares, shares[-1])
                 right.step(*ends, where="post", color=colours[name], label=name, linewidth=1.3)
-        left.set_yticks([-row for row in range(len(p.designs))], list(p.designs))
-        left.set_ylim(0.5 - len(p.designs), 0.5)
-        left.axvline(p.delta, color="black", linewidth=0.6)
-        left.set_xlim(-0.03, 1.03)
+        rate_axes(left, p.delta, p.designs)
         left.set_xlabel("share of runs that were wrong; hollow: not promised")
         right.axhline(p.delta, color="black", linewidth=0.6)
         right.set_xscale("log")

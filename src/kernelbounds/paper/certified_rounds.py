@@ -26,7 +26,7 @@ from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import PLAY
-from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
+from kernelbounds.paper.figures import COLOURS, in_rows, legend_above, titled_panels
 from kernelbounds.paper.results import Repetitions
 from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
@@ -291,25 +291,44 @@ def as_csv(found: list[Certified]) -> str:
     rows = []
     for one in found:
         j, norm = one.job, float(one["norm"][0, 0])
-        function = {"function": j.function, "nu": j.nu, "length_scale": j.length_scale}
-        function |= results.numbers(norm=norm, norm_bound=NORM_SLACK * norm)
         for measure, level in itertools.product(MEASURES, REGRET_LEVELS):
-            policy = {"bound": j.bound, "mixture": j.mixture, "certified": measure, "level": level}
             first = first_certified(one, measure, level)
             median, smallest, largest = _middle(first)
-            numbers = results.numbers(median=median, smallest=smallest, largest=largest)
-            rows.append({**function, **policy, **numbers, "repetitions": len(first)})
+            row = {
+                "function": j.function,
+                "nu": j.nu,
+                "length_scale": str(j.length_scale),
+                "norm": norm,
+                "norm_bound": NORM_SLACK * norm,
+                "bound": j.bound,
+                "mixture": j.mixture,
+                "certified": measure,
+                "level": level,
+                "median": median,
+                "smallest": smallest,
+                "largest": largest,
+                "repetitions": len(first),
+            }
+            rows.append(row)
     return results.csv_text(rows)
 
 
 def draw(found: list[Certified], path: Path) -> None:
     """Draw a panel for each function, with a line style for each kernel and a colour a policy."""
     by_function = results.grouped(found, lambda one: one.job.function)
-    rows, columns = math.ceil(len(by_function) / 2), min(2, len(by_function))
-    labels = "round", "certified regret / range"
-    with figure_files(path, rows, columns, labels) as axes:
-        for axis, (name, members) in zip(axes.flat, by_function.items(), strict=False):
-            kernels = list(dict.fromkeys(one.job.kernel_title for one in members))
+    kernels_of = {
+        name: list(dict.fromkeys(one.job.kernel_title for one in members))
+        for name, members in by_function.items()
+    }
+
+    def title(name: str) -> str:
+        lengths = " and ".join(kernel.split(" = ")[1] for kernel in kernels_of[name])
+        return f"{known_function(name).title}; ℓ = {lengths}"
+
+    labels, place = ("round", "certified regret / range"), in_rows(list(by_function), 2)
+    with titled_panels(path, by_function, labels, place, title, size=9) as panels:
+        for name, axis in panels.items():
+            members, kernels = by_function[name], kernels_of[name]
             for one in members:
                 bound, mixture, kernel = one.job.bound, one.job.mixture, one.job.kernel_title
                 axis.plot(
@@ -330,9 +349,7 @@ def draw(found: list[Certified], path: Path) -> None:
             axis.set_ylim(top=2.0)
             axis.set_xticks([1, 10, 100], ["1", "10", "100"])
             axis.minorticks_off()
-            lengths = " and ".join(kernel.split(" = ")[1] for kernel in kernels)
-            axis.set_title(f"{known_function(name).title}; ℓ = {lengths}", fontsize=9)
-        legend_above(axes[0, 0], columns + 1, size=7)
+        legend_above(axis, min(2, len(panels)) + 1, size=7)
 
 
 def _middle(first: Array) -> tuple[float, float, float]:

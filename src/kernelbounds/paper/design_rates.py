@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,15 @@ from kernelbounds.paper.designs import (
     DesignRuns,
     jobs,
 )
-from kernelbounds.paper.figures import COLOURS, draw_rate, figure_files, legend_above, log_axes
-from kernelbounds.paper.results import ErrorRate, ResultStore
+from kernelbounds.paper.figures import (
+    COLOURS,
+    draw_rate,
+    figure_files,
+    legend_above,
+    log_axes,
+    rate_axes,
+)
+from kernelbounds.paper.results import ErrorRate, Repetitions, ResultStore
 from kernelbounds.paper.specs import Experiment, Picture
 
 RULE_TITLES = {
@@ -45,12 +51,11 @@ posterior standard deviations of a Gaussian process, amplitude by maximum likeli
 """
 
 
-@dataclass(frozen=True)
-class DesignGroup:
-    """All repetitions of one way of collecting data, with a kernel and a law of noise."""
+class DesignGroup(Repetitions[DesignRuns]):
+    """All data sets that were collected in one way, with a kernel and a law of noise.
 
-    job: DesignRuns  # the first of them
-    arrays: dict[str, Array]  # see :meth:`DesignRuns.run`
+    The arrays are those of :meth:`DesignRuns.run`, of all repetitions together.
+    """
 
     @property
     def kernel(self) -> str:
@@ -73,20 +78,20 @@ class DesignGroup:
         """Yield the quantity, the number of observations, whether noise is fresh, and the rates."""
         if self.job.design in QUANTITIES:
             quantity = QUANTITIES[self.job.design]
-            yield quantity, None, False, self._rates(self.arrays["wrong"], quantity)
+            yield quantity, None, False, self._rates(self["wrong"], quantity)
             quantity = ONE if self.job.design == "looks" else quantity
-            yield quantity, None, True, self._rates(self.arrays["again"], quantity)
+            yield quantity, None, True, self._rates(self["again"], quantity)
             return
         for i, t in enumerate(self.job.times):
-            yield ANY, t, False, self._rates(np.sign(self.arrays["missed"][:, i]), ANY)
-            yield ONE, t, False, self._rates(self.arrays["wrong"][:, i], ONE)
+            yield ANY, t, False, self._rates(np.sign(self["missed"][:, i]), ANY)
+            yield ONE, t, False, self._rates(self["wrong"][:, i], ONE)
 
     def widths(self) -> dict[int, Array]:
         """Return mean half-widths by the number of observations; (claims,) each."""
-        means = self.arrays["half_width"].mean(axis=0)
+        means = self["half_width"].mean(axis=0)
         result = dict(zip(self.job.times, means, strict=True))
         if "late_half_width" in self.arrays:
-            result[designs.LATE_TIME] = self.arrays["late_half_width"].mean(axis=0)
+            result[designs.LATE_TIME] = self["late_half_width"].mean(axis=0)
         return result
 
     def _rates(self, wrong: Array, quantity: str) -> dict[str, ErrorRate]:
@@ -118,13 +123,13 @@ def as_text(found: list[DesignGroup]) -> str:
         for quantity, t, fresh, rates in one.rates():
             shown = [str(rates.get(claim, "")) for claim in CLAIMS]
             if one.job.design != "fixed":
-                mean = f"{t or round(float(one.arrays['count'].mean()))}"
+                mean = f"{t or round(float(one['count'].mean()))}"
                 rule = "  once more, fresh noise" if fresh else RULE_TITLES[one.job.design]
                 chosen.append([rule, kernel, law, mean, quantity, *shown])
                 continue
             fixed.append([kernel, law, f"{t}", quantity, *shown])
             if quantity == ONE and t is not None:
-                missed = one.arrays["missed"][:, one.job.times.index(t)].mean(axis=0)
+                missed = one["missed"][:, one.job.times.index(t)].mean(axis=0)
                 texts = [
                     f"{100 * share:.2f} %" if claim in rates else ""
                     for claim, share in zip(CLAIMS, missed, strict=True)
@@ -148,26 +153,34 @@ def as_csv(found: list[DesignGroup]) -> str:
         job = one.job
         way = {"design": job.design, "kernel": job.kernel, "dim": job.dim, "noise": job.law}
         for quantity, t, fresh, rates in one.rates():
-            count = t or f"{one.arrays['count'].mean():.6g}"
-            about = {"observations": count, "quantity": quantity, "fresh_noise": int(fresh)}
+            about = {
+                "observations": t or one["count"].mean(),
+                "quantity": quantity,
+                "fresh_noise": int(fresh),
+            }
             for claim, rate in rates.items():
                 half_width = missed = math.nan
                 if t is not None:
                     at = job.times.index(t), CLAIMS.index(claim)
                     half_width, missed = (
-                        one.arrays[name][:, *at].mean() for name in ("half_width", "missed")
+                        one[name][:, *at].mean() for name in ("half_width", "missed")
                     )
                 low, high = rate.interval
-                measured = results.numbers(
-                    share=rate.share, low=low, high=high, half_width=half_width, share_missed=missed
-                )
-                counts = {"claim": claim, "wrong": rate.wrong, "runs": rate.runs}
-                rows.append(way | about | counts | measured)
+                measured = {
+                    "claim": claim,
+                    "wrong": rate.wrong,
+                    "runs": rate.runs,
+                    "share": rate.share,
+                    "low": low,
+                    "high": high,
+                    "half_width": half_width,
+                    "share_missed": missed,
+                }
+                rows.append(way | about | measured)
         if job.design == "fixed" and designs.LATE_TIME in (late := one.widths()):
             about = {"observations": designs.LATE_TIME, "quantity": "half-width", "fresh_noise": 0}
             for claim, width in zip(CLAIMS, late[designs.LATE_TIME], strict=True):
-                measured = results.numbers(half_width=width)
-                rows.append(way | about | {"claim": claim} | measured)
+                rows.append(way | about | {"claim": claim, "half_width": width})
     return results.csv_text(rows)
 
 
@@ -188,11 +201,7 @@ def draw(found: list[DesignGroup], path: Path) -> None:
         for axis in axes[0]:
             axis.set_xlabel("observations")
         for column, axis in enumerate(axes[1]):
-            axis.axvline(DELTA, color="black", linewidth=0.6)
-            axis.set_xlim(-0.03, 1.03)
-            axis.set_ylim(0.5 - len(designs), 0.5)
-            places = [-i for i in range(len(designs))]
-            axis.set_yticks(places, [RULE_TITLES[d] for d in designs] if not column else [])
+            rate_axes(axis, DELTA, [RULE_TITLES[design] for design in designs], not column)
             axis.set_xlabel("share of runs with a wrong claim")
         axes[0, 0].set_ylabel("mean half-width")
         legend_above(axes[0, 0], len(CLAIMS))

@@ -32,6 +32,7 @@ from kernelbounds.functionals import Average, Functional, Sum
 from kernelbounds.functionals.targets import Several
 from kernelbounds.paper import specs
 from kernelbounds.paper.cells import random_problem
+from kernelbounds.paper.results import stacked
 from kernelbounds.paper.specs import Choices, Job
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -121,8 +122,7 @@ class DesignRuns(Job):
         rules = {"fixed": _at_times, "policy": _at_times, "looks": _looking}
         rule = rules.get(self.design, _by_sites)
         seeds = [[self.seed, self.repetition, number] for number in range(self.runs)]
-        found = [rule(self, np.random.default_rng(seed)) for seed in seeds]
-        result = {name: np.array([one[name] for one in found]) for name in found[0]}
+        result = stacked([rule(self, np.random.default_rng(seed)) for seed in seeds])
         if self.design == "fixed" and self.law == "Gaussian" and self.rounds >= LATE_TIME:
             late = _compared(*fixed_data(self, np.random.default_rng(seeds[0]), LATE_TIME))
             result["late_half_width"] = late["half_width"][None]
@@ -286,8 +286,7 @@ def fixed_data(
 
 def _at_times(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
     problem, points, outcomes, grid = fixed_data(job, rng, max(job.times))
-    looks = [_compared(problem, points[:t], outcomes[:t], grid) for t in job.times]
-    return {name: np.array([look[name] for look in looks]) for name in looks[0]}
+    return stacked([_compared(problem, points[:t], outcomes[:t], grid) for t in job.times])
 
 
 def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:

@@ -110,7 +110,21 @@ def figure_files(
         pyplot.close(figure)
 
 
-Place = Callable[[Setting], tuple[float, float]]  # by which the rows and the columns are ordered
+def rate_axes(axis: Any, delta: float, titles: Sequence[str], labelled: bool = True) -> None:
+    """Make axes for rates of errors, with a line at delta and a place at -i for each title i."""
+    axis.axvline(delta, color="black", linewidth=0.6)
+    axis.set_xlim(-0.03, 1.03)
+    axis.set_ylim(0.5 - len(titles), 0.5)
+    axis.set_yticks([-i for i in range(len(titles))], titles if labelled else [])
+
+
+# The places of panels, by which rows and columns are ordered.
+Place = Callable[[Any], tuple[float, float]]
+
+
+def in_rows(things: Sequence[Any], columns: int) -> Place:
+    """Place panels row by row, in the order of the things that they are of."""
+    return lambda thing: divmod(things.index(thing), columns)
 
 
 def by_kernel(setting: Setting) -> tuple[int, int]:
@@ -119,21 +133,30 @@ def by_kernel(setting: Setting) -> tuple[int, int]:
 
 
 @contextmanager
-def setting_panels(
+def titled_panels(
     path: Path,
-    settings: Sequence[Setting],
+    things: Iterable[Any],
     labels: tuple[str, str],
     place: Place = by_kernel,
-    title: Callable[[Setting], str] = lambda setting: setting.title,
-) -> Iterator[dict[Setting, Any]]:
-    """Make a panel for each setting, under its title, and write the figure at the end."""
-    rows, columns = (sorted(set(keys)) for keys in zip(*map(place, settings), strict=True))
-    with figure_files(path, len(rows), len(columns), labels) as axes:
-        panels = {}
-        for setting in settings:
-            row, column = place(setting)
-            panels[setting] = axes[rows.index(row), columns.index(column)]
-            panels[setting].set_title(title(setting), fontsize=10)
+    title: Callable[[Any], str] = lambda setting: setting.title,
+    size: float = 10,
+    **options: Any,
+) -> Iterator[dict[Any, Any]]:
+    """Make a panel for each setting or other thing, under its title, and write the figure.
+
+    The options are those of :func:`figure_files`.
+    """
+    places = {thing: place(thing) for thing in things}
+    rows, columns = (sorted(set(keys)) for keys in zip(*places.values(), strict=True))
+    with figure_files(path, len(rows), len(columns), labels, **options) as axes:
+        panels = {
+            thing: axes[rows.index(row), columns.index(column)]
+            for thing, (row, column) in places.items()
+        }
+        for axis in axes.flat:
+            axis.set_visible(axis in panels.values())
+        for thing, axis in panels.items():
+            axis.set_title(title(thing), fontsize=size)
         yield panels
 
 
@@ -318,7 +341,7 @@ class CurvePanels:
             return
         labels = "round", "cumulative regret"
         settings = cells.settings_of(runs)
-        with setting_panels(path, settings, labels, self.place, self.title) as panels:
+        with titled_panels(path, settings, labels, self.place, self.title) as panels:
             draw_regret(runs, panels)
             first = panels[settings[0]]
             legend_above(first, 7 * first.get_gridspec().ncols // 3)

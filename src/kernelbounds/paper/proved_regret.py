@@ -18,7 +18,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.paper import cells, results
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files
+from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
 from kernelbounds.theory import (
@@ -118,8 +118,7 @@ def as_text(curves: list[RegretCurves]) -> str:
     for one in curves:
         found = one.growth.mean
         last, *ends = (float(values[:, -1].mean()) for values in one.curves)
-        interval = f"[{found.low:.3f}, {found.high:.3f}]" if math.isfinite(found.low) else ""
-        shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
+        shown = (f"{found.value:.3f}", found.interval(".3f"), str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
         rows.append((one.growth.title, *shown, f"{one.growth.proved:.2f}", *factors))
     return "\n".join(results.aligned(rows)) + "\n"
@@ -130,7 +129,7 @@ def as_csv(curves: list[RegretCurves]) -> str:
     names = ("rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
     return results.csv_text(
         [
-            {"setting": one.growth.title} | results.numbers(**dict(zip(names, row, strict=True)))
+            {"setting": one.growth.title, **dict(zip(names, row, strict=True))}
             for one in curves
             for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True)
         ]
@@ -186,11 +185,13 @@ def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
 
 def draw_regret(curves: list[RegretCurves], path: Path) -> None:
     """Draw the regret and its bounds, with noise above and without below."""
-    kernels = list(dict.fromkeys(one.setting.kernel for one in curves))
-    labels = "", "cumulative regret"
-    with figure_files(path, 2, len(kernels), labels) as axes:
-        for one in curves:
-            axis = axes[int(one.setting.noiseless), kernels.index(one.setting.kernel)]
+    by_place = {(one.setting.noiseless, KERNELS.index(one.setting.kernel)): one for one in curves}
+    with titled_panels(
+        path, by_place, ("", "cumulative regret"), lambda at: at,
+        lambda at: by_place[at].growth.title, size=9,
+    ) as panels:  # fmt: skip
+        for place, axis in panels.items():
+            one = by_place[place]
             marks = {"marker": "o", "markersize": 3} if one.setting.noiseless else {}
             for (label, colour), values in zip(CURVE_COLOURS.items(), one.curves, strict=True):
                 mean = values.mean(axis=0)
@@ -200,12 +201,11 @@ def draw_regret(curves: list[RegretCurves], path: Path) -> None:
                     axis.fill_between(one.rounds, *ends, color=colour, alpha=0.15, linewidth=0)
             axis.set_xscale("log")
             axis.set_yscale("log")
-            axis.set_title(one.growth.title, fontsize=9)
             axis.set_xlabel("T" if one.setting.noiseless else "round")
             if one.setting.noiseless:
                 axis.minorticks_off()
                 axis.set_xticks(one.rounds, [f"{rounds:g}" for rounds in one.rounds])
-        axes.flat[0].legend(frameon=False, fontsize=7)
+        panels[min(panels)].legend(frameon=False, fontsize=7)
 
 
 def draw_growth(curves: list[RegretCurves], path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.figures import COLOURS, draw_interval, setting_panels
+from kernelbounds.paper.figures import COLOURS, draw_interval, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
 
@@ -157,29 +157,27 @@ def as_csv(found: Radii) -> str:
     rows = []
     for one in found.runs:
         s = one.setting
-        about = {
+        limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
+        radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
+        row = {
             "kernel": s.kernel,
             "length_scale": s.length_scale,
             "noise_scale": s.noise_scale,
-            "norm_bound": s.norm_bound,
+            "norm_bound": str(s.norm_bound),
             "method": one.method,
             "repetitions": len(one.final),
+            "mean": one.mean,
+            "standard_error": results.standard_error(one.final),
+            "over_limit": limit.value,
+            "over_limit_low": limit.low,
+            "over_limit_high": limit.high,
+            "over_dmm": dmm.value,
+            "over_dmm_low": dmm.low,
+            "over_dmm_high": dmm.high,
+            "radius_early": radii[0],
+            "radius_end": radii[-1],
         }
-        limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
-        radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
-        measured = results.numbers(
-            mean=one.mean,
-            standard_error=results.standard_error(one.final),
-            over_limit=limit.value,
-            over_limit_low=limit.low,
-            over_limit_high=limit.high,
-            over_dmm=dmm.value,
-            over_dmm_low=dmm.low,
-            over_dmm_high=dmm.high,
-            radius_early=radii[0],
-            radius_end=radii[-1],
-        )
-        rows.append({**about, **measured})
+        rows.append(row)
     return results.csv_text(rows)
 
 
@@ -188,7 +186,7 @@ def draw(found: Radii, path: Path) -> None:
     settings = [s for s in cells.settings_of(found.runs) if not s.is_loose]
     methods = [m for m in METHODS if m != "CMM limit"]
     places = range(len(methods))[::-1]
-    with setting_panels(path, settings, ("regret / regret of the limit", "")) as panels:
+    with titled_panels(path, settings, ("regret / regret of the limit", "")) as panels:
         for s, axis in panels.items():
             axis.axvline(1.0, color="black", linewidth=0.8)
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")

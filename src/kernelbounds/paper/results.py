@@ -251,10 +251,13 @@ def repetitions(jobs: Iterable[J], store: ResultStore) -> list[Repetitions[J]]:
     """Read the results of jobs, and stack those that differ in their repetition alone."""
     found = []
     for members in grouped(jobs, _without_repetition).values():
-        runs = [store.read(job) for job in members]
-        arrays = {name: np.array([run[name] for run in runs]) for name in runs[0]}
-        found.append(Repetitions(members[0], arrays))
+        found.append(Repetitions(members[0], stacked([store.read(job) for job in members])))
     return found
+
+
+def stacked(found: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Stack the arrays of each name along a new first axis."""
+    return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
 def _without_repetition(job: Any) -> Any:
@@ -281,8 +284,11 @@ class Estimate:
     def shown(self, style: str, unit: str = "") -> str:
         """Return the value and, unless it is infinite, the interval as text; no text for nan."""
         text = "" if math.isnan(self.value) else f"{self.value:{style}}{unit}"
-        finite = math.isfinite(self.low)
-        return f"{text} [{self.low:{style}}, {self.high:{style}}]" if finite else text
+        return f"{text} {self.interval(style)}".rstrip()
+
+    def interval(self, style: str) -> str:
+        """Return the interval as text; no text where it is infinite."""
+        return f"[{self.low:{style}}, {self.high:{style}}]" if math.isfinite(self.low) else ""
 
 
 @dataclass(frozen=True)
@@ -342,23 +348,40 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def crossed(
+    found: Iterable[T],
+    row: Callable[[T], str],
+    column: Callable[[T], str],
+    shown: Callable[[T], str],
+) -> list[list[str]]:
+    """Return a table with a row and a column for each title, in order, and texts in the cells."""
+    cells = {(row(one), column(one)): shown(one) for one in found}
+    rows, columns = (dict.fromkeys(titles) for titles in zip(*cells, strict=True))
+    return [
+        ["", *columns],
+        *([head, *(cells.get((head, c), "") for c in columns)] for head in rows),
+    ]
+
+
 def under_headings(tables: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """Return several tables as text, each under its heading."""
     return "\n".join("\n".join([head, *aligned(rows), ""]) for head, rows in tables.items())
 
 
-def numbers(**values: float) -> dict[str, str]:
-    """Return columns of numbers for a CSV file, with empty cells for what is not finite."""
-    return {name: f"{v:.6g}" if math.isfinite(v) else "" for name, v in values.items()}
-
-
 def csv_text(rows: Sequence[Mapping[str, object]], head: Iterable[str] = ()) -> str:
     """Return rows, each by the names of the columns, as CSV.
 
-    The columns are those of the first row, and ``head`` where there may be no row.
+    The columns are those of the first row, and ``head`` where there may be no row. A float has six
+    digits, and an empty cell where it is not finite.
     """
+
+    def shown(value: object) -> object:
+        if not isinstance(value, float):
+            return value
+        return f"{value:.6g}" if math.isfinite(value) else ""
+
     out = io.StringIO()
     writer = csv.DictWriter(out, list(head) or list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: shown(value) for name, value in row.items()} for row in rows)
     return out.getvalue()

@@ -274,7 +274,7 @@ def as_csv(found: list[MeasuredLoad]) -> str:
     return results.csv_text(
         [
             {"kernel": one.load.kernel, "engine": one.load.engine, "observations": one.load.count}
-            | results.numbers(**{name: one.found.get(name, math.nan) for name in names})
+            | {name: one.found.get(name, "") for name in names}
             for one in found
         ]
     )

@@ -181,13 +181,14 @@ def as_csv(runs: list[MethodRuns]) -> str:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
         row = {
             "kernel": kernel.split("-")[0],
-            **results.numbers(nu=specs.SMOOTHNESS[kernel] or math.nan),
+            "nu": specs.SMOOTHNESS[kernel] or "",
             "length_scale": one.setting.length_scale,
             "method": one.method,
-            **results.numbers(mean=one.mean, std=one.std),
-            "published_mean": known.mean if known else "",
-            "published_std": known.std if known else "",
-            **results.numbers(z=z_score(one)),
+            "mean": one.mean,
+            "std": one.std,
+            "published_mean": str(known.mean) if known else "",
+            "published_std": str(known.std) if known else "",
+            "z": z_score(one),
         }
         rows.append(row)
     return results.csv_text(rows)
