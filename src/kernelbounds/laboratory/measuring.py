@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound
+from kernelbounds.checking import p_value
 from kernelbounds.laboratory import (
     NOISE_SCALE,
     NORM,
@@ -166,7 +166,8 @@ class Coverage:
 
     def is_too_often(self, rate: ErrorRate) -> bool:
         """Tell whether the rate under one design is too high for a bound with miscoverage delta."""
-        return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
+        probability = p_value(rate.wrong, rate.runs, self.programme.delta)
+        return probability < LEVEL / max(1, len(self.judged))
 
     def is_flagged(self, method: str, **case: str | int) -> bool:
         """Tell whether a bound is wrong too often under a design that it promises to hold under.
@@ -189,11 +190,6 @@ class Coverage:
                 earliest[key] = one
         order = [(name, design) for name in self.bounds for design in self.programme.designs]
         return [earliest[key] for key in order if key in earliest]
-
-
-def p_value(rate: ErrorRate, delta: float) -> float:
-    """Return the probability that a bound with miscoverage delta is wrong at least this often."""
-    return float(binom.sf(rate.wrong - 1, rate.runs, delta))
 
 
 def coverage(

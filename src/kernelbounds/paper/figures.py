@@ -46,10 +46,11 @@ def legend_above(described: Any, columns: int, size: float = 8) -> None:
     )  # fmt: skip
 
 
-def draw_interval(axis: Any, found: Estimate, place: float, colour: str) -> None:
-    """Draw a confidence interval as a horizontal line, unless it is infinite."""
+def draw_estimate(axis: Any, found: Estimate, height: float, colour: str, **marker: Any) -> None:
+    """Draw an estimate as a circle on its confidence interval, unless that is infinite."""
     if np.isfinite(found.low):
-        axis.plot([found.low, found.high], [place, place], color=colour, linewidth=2)
+        axis.plot([found.low, found.high], [height, height], color=colour, linewidth=2)
+    axis.plot(found.value, height, "o", color=colour, **marker)
 
 
 def draw_rate(axis: Any, rate: ErrorRate, height: float, colour: str, hollow: bool) -> None:
@@ -363,14 +364,14 @@ class CurvePanels:
 
     def _panel(self, runs: list[MethodRuns], setting: Setting) -> dict[str, Any]:
         curve = time_curve if self.timed else regret_curve
-        found = {method: cells.find(runs, setting, method) for method in colours(runs)}
-        members = {method: one for method, one in found.items() if one}
-        count = min(one.regret.shape[1] for one in members.values())
+        order = list(colours(runs))
+        members = [one for one in runs if one.setting == setting]
+        count = min(one.regret.shape[1] for one in members)
         kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int))
         curves = {}
-        for method, one in members.items():
+        for one in sorted(members, key=lambda one: order.index(one.method)):
             mean, std = (_numbers(values[kept]) for values in curve(one))
-            curves[method] = {"mean": mean, "std": std}
+            curves[one.method] = {"mean": mean, "std": std}
         return {"title": self.title(setting), "rounds": (1 + kept).tolist(), "curves": curves}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.paper import cells, results
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files, titled_panels
+from kernelbounds.paper.figures import COLOURS, draw_estimate, figure_files, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
 from kernelbounds.theory import (
@@ -215,9 +215,7 @@ def draw_growth(curves: list[RegretCurves], path: Path) -> None:
         axis, beside = axes[0]
         places = np.arange(len(found))[::-1]
         for place, one in zip(places, found, strict=True):
-            mean = one.mean
-            draw_interval(axis, mean, place, COLOURS["AMM"])
-            axis.plot(mean.value, place, "o", color=COLOURS["AMM"], label="measured, 95 %")
+            draw_estimate(axis, one.mean, place, COLOURS["AMM"], label="measured, 95 %")
             axis.plot(one.rate.power, place, "|", color="black", markersize=14, label="proved")
             axis.plot(one.proved, place, "|", color=COLOURS["Random"], markersize=14,
                       label="proved, with logarithms near T")  # fmt: skip

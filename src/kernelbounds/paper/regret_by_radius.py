@@ -17,7 +17,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.figures import COLOURS, draw_interval, titled_panels
+from kernelbounds.paper.figures import COLOURS, draw_estimate, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
 
@@ -95,10 +95,20 @@ def as_text(found: Radii) -> str:
     runs, ratios = found
     right = [s for s in cells.settings_of(runs) if not s.is_loose]
     rounds, count = right[0].rounds, len(runs[0].final)
-    head = ["", *(s.title for s in right)]
-    regret = [[NAMES[m], *(_mean(cells.find(runs, s, m)) for s in right)] for m in METHODS]
-    to_limit = _compared(runs, right, "CMM limit", lambda found: found.shown(".2f"))
-    to_dmm = _compared(runs, right, "DMM", _percent)
+
+    def table(shown: Callable[[MethodRuns], str], other: str = "") -> list[list[str]]:
+        """Return a row for each method but the one that is compared with."""
+        members = [one for one in runs if one.setting in right and one.method != other]
+        return results.crossed(
+            members, lambda one: NAMES[one.method], lambda one: one.setting.title, shown
+        )
+
+    def over(one: MethodRuns, other: str) -> Estimate:
+        return ratio_of(runs, one.setting, one.method, other)
+
+    regret = table(_mean)
+    to_limit = table(lambda one: over(one, "CMM limit").shown(".2f"), "CMM limit")
+    to_dmm = table(lambda one: _percent(over(one, "DMM")), "DMM")
     if rounds == specs.ROUNDS:
         over_limit = [ratio_of(runs, s, "CMM default", "CMM limit").value for s in right]
         met = ["met" if found <= AIM_OVER_LIMIT else "not met" for found in over_limit]
@@ -114,26 +124,15 @@ def as_text(found: Radii) -> str:
         for m in RATIO_METHODS
     ]
     tables = {
-        f"Regret after {rounds} rounds, mean ± standard error of {count}": [head, *regret],
-        "Mean regret over that of the limit [95 %]": [head, *to_limit],
-        "Relative to DMM with the paper's c, paired [95 %]": [head, *to_dmm],
-        "R² over the noise energy, mean ± standard error": [head, *radii],
+        f"Regret after {rounds} rounds, mean ± standard error of {count}": regret,
+        "Mean regret over that of the limit [95 %]": to_limit,
+        "Relative to DMM with the paper's c, paired [95 %]": to_dmm,
+        "R² over the noise energy, mean ± standard error": [regret[0], *radii],
     }
     if loose := _loose(runs):
         truth = f"σ = {specs.NOISE:g}, ‖f*‖ = {specs.NORM:g}"
         tables[f"Regret with loose bounds on the noise and the norm; truth: {truth}"] = loose
     return results.under_headings(tables)
-
-
-def _compared(
-    runs: list[MethodRuns], settings: list[Setting], with_method: str,
-    shown: Callable[[Estimate], str],
-) -> list[list[str]]:  # fmt: skip
-    return [
-        [NAMES[method], *(shown(ratio_of(runs, s, method, with_method)) for s in settings)]
-        for method in METHODS
-        if method != with_method
-    ]
 
 
 def _loose(runs: list[MethodRuns]) -> list[list[str]]:
@@ -192,9 +191,7 @@ def draw(found: Radii, path: Path) -> None:
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
                 over = ratio_of(found.runs, s, method, "CMM limit")
-                colour = RADIUS_COLOURS[method]
-                draw_interval(axis, over, place, colour)
-                axis.plot(over.value, place, "o", color=colour, markersize=5)
+                draw_estimate(axis, over, place, RADIUS_COLOURS[method], markersize=5)
             first = axis.get_subplotspec().is_first_col()
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
