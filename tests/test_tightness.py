@@ -58,7 +58,7 @@ class TestRadii:
         points = cells.played(cell, found["regret"])
         noise = found["outcome"] - problem.values(points)
         assert noise == pytest.approx(cells.noise_of(cell))
-        assert cells.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
+        assert regret_by_radius.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
         assert Limit.of(noise).energies[40] >= noise @ noise
         values = problem.values(points)
         assert np.all((found["lower"] <= values) & (values <= found["upper"]))
@@ -70,7 +70,7 @@ class TestRadii:
         seq = kb.ConfidenceSequence(cell.setting.make_kernel(), 10.0, 0.1, 0.01)
         seq.update(points, found["outcome"])
         noise = found["outcome"] - cells.problem_of(cell).values(points)
-        [ratio] = cells.radius_ratios(cell, found, [30])
+        [ratio] = regret_by_radius.radius_ratios(cell, found, [30])
         assert ratio == pytest.approx(seq.radius**2 / (noise @ noise))
 
 

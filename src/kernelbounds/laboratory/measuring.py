@@ -35,6 +35,7 @@ from kernelbounds.paper.figures import (
     rate_axes,
 )
 from kernelbounds.paper.results import ErrorRate, ResultStore, written_together
+from kernelbounds.paper.specs import Rows
 
 # The probability with which any of the valid bounds of a programme is refuted is at most this.
 LEVEL = 1e-3
@@ -254,8 +255,8 @@ def write(found: Coverage, folder: Path) -> tuple[str, list[Path]]:
         text = as_text(found)
         texts = {
             "coverage.txt": text,
-            "coverage.csv": as_csv(found),
-            "violations.csv": violations_csv(found),
+            "coverage.csv": results.csv_text(as_rows(found)),
+            "violations.csv": results.csv_text(violations(found), VIOLATION_COLUMNS),
         }
         for name, content in texts.items():
             (place / name).write_text(content, encoding="utf-8")
@@ -313,9 +314,8 @@ def described(run: Run) -> str:
     return f"f*({x}) = {run.truth:.4g} is not in [{run.lower:.4g}, {run.upper:.4g}]"
 
 
-def as_csv(found: Coverage) -> str:
-    """Return a row for each bound, design and kind of problem."""
-    rows = []
+def as_rows(found: Coverage) -> Rows:
+    """Yield a row for each bound, design and kind of problem."""
     groups = results.grouped(found.runs, lambda one: (one.method, one.design, one.case))
     for (method, design, case), runs in groups.items():
         bound = found.bounds[method]
@@ -324,30 +324,23 @@ def as_csv(found: Coverage) -> str:
         low, high = rate.interval
         about = {"bound": method, "design": design, **case._asdict(), "promised": int(promised)}
         counts = {"wrong": rate.wrong, "runs": rate.runs, "low": low, "high": high}
-        rows.append(about | counts)
-    return results.csv_text(rows)
+        yield about | counts
 
 
-def violations_csv(found: Coverage) -> str:
-    """Return a row for each run in which a bound was wrong, with its seed and the command."""
-    head = ["bound", "design", "seed", *Case._fields, "time", "x", "f", "lower", "upper", "command"]
-    rows = [
-        {
-            "bound": one.method,
-            "design": one.design,
-            "seed": one.seed,
-            **one.case._asdict(),
-            "time": one.time,
-            "x": " ".join(f"{value:.17g}" for value in one.x),
-            "f": one.truth,
-            "lower": one.lower,
-            "upper": one.upper,
-            "command": one.command(found.programme),
-        }
-        for one in found.runs
-        if one.time
-    ]
-    return results.csv_text(rows, head)
+VIOLATION_COLUMNS = (
+    "bound", "design", "seed", *Case._fields, "time", "x", "f", "lower", "upper", "command",
+)  # fmt: skip
+
+
+def violations(found: Coverage) -> Rows:
+    """Yield a row for each run in which a bound was wrong, with its seed and the command."""
+    for one in found.runs:
+        if one.time:
+            x = " ".join(f"{value:.17g}" for value in one.x)
+            wrong = one.time, x, one.truth, one.lower, one.upper
+            row = one.method, one.design, one.seed, *one.case, *wrong
+            command = one.command(found.programme)
+            yield dict(zip(VIOLATION_COLUMNS, (*row, command), strict=True))
 
 
 def draw(found: Coverage, path: Path) -> None:

@@ -21,7 +21,7 @@ from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import PLAY, Cell, noise_of, problem_of, sequence_for
 from kernelbounds.paper.figures import USERS_COLOURS, legend_above, log_axes, titled_panels
 from kernelbounds.paper.results import Repetitions
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows, Setting
 from kernelbounds.sequence import ConfidenceSequence
 
 # Numbers of observations after which widths are measured; also after the last.
@@ -168,12 +168,11 @@ def as_text(found: list[Rival]) -> str:
     )
 
 
-def as_csv(found: list[Rival]) -> str:
-    """Return one row for each method and setting."""
-    rows = []
+def as_rows(found: list[Rival]) -> Rows:
+    """Yield one row for each method and setting."""
     for one in found:
         s, totals = one.job.setting, one["regret"].sum(axis=1)
-        row = {
+        yield {
             "kernel": s.kernel,
             "length_scale": s.length_scale,
             "method": one.job.method,
@@ -185,8 +184,6 @@ def as_csv(found: list[Rival]) -> str:
             "certified_regret": one["regret_bound"].sum(axis=1).mean(),
             "milliseconds": 1e3 * np.median(one["seconds"]),
         }
-        rows.append(row)
-    return results.csv_text(rows)
 
 
 def draw_widths(found: list[Rival], path: Path) -> None:
@@ -237,7 +234,8 @@ def _draw(
 EXPERIMENT = Experiment(
     jobs,
     results.repetitions,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (
         Picture("rivals", draw_widths, "Widths", "Mean width against observations, by bound"),
         Picture(

@@ -266,12 +266,6 @@ def finished_sequence(
     return sequence
 
 
-def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
-    """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
-    energies = np.cumsum(noise_of(cell) ** 2)
-    return [finished_sequence(cell, found, t).radius ** 2 / float(energies[t - 1]) for t in times]
-
-
 @dataclass(frozen=True)
 class MethodRuns:
     """All repetitions of one method in one setting."""

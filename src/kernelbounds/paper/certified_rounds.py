@@ -28,7 +28,7 @@ from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import PLAY
 from kernelbounds.paper.figures import COLOURS, in_rows, legend_above, titled_panels
 from kernelbounds.paper.results import Repetitions
-from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
+from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture, Rows
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.spectrum import sobol
 
@@ -286,15 +286,14 @@ def as_text(found: list[Certified]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_csv(found: list[Certified]) -> str:
-    """Return one row for each policy, measure and level."""
-    rows = []
+def as_rows(found: list[Certified]) -> Rows:
+    """Yield one row for each policy, measure and level."""
     for one in found:
         j, norm = one.job, float(one["norm"][0, 0])
         for measure, level in itertools.product(MEASURES, REGRET_LEVELS):
             first = first_certified(one, measure, level)
             median, smallest, largest = _middle(first)
-            row = {
+            yield {
                 "function": j.function,
                 "nu": j.nu,
                 "length_scale": str(j.length_scale),
@@ -309,8 +308,6 @@ def as_csv(found: list[Certified]) -> str:
                 "largest": largest,
                 "repetitions": len(first),
             }
-            rows.append(row)
-    return results.csv_text(rows)
 
 
 def draw(found: list[Certified], path: Path) -> None:
@@ -368,7 +365,8 @@ def _shown(first: Array, rounds: int) -> str:
 EXPERIMENT = Experiment(
     jobs,
     results.repetitions,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("certificates", draw, "Certificates", "Certified regret against rounds"),),
     note="What the regret of the best action known is certified to be at most, over "
     "the range of the function: medians over repetitions.",

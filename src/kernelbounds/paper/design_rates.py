@@ -29,7 +29,7 @@ from kernelbounds.paper.figures import (
     rate_axes,
 )
 from kernelbounds.paper.results import ErrorRate, Repetitions, ResultStore
-from kernelbounds.paper.specs import Experiment, Picture
+from kernelbounds.paper.specs import Experiment, Picture, Rows
 
 RULE_TITLES = {
     "fixed": "random points",
@@ -146,9 +146,8 @@ def as_text(found: list[DesignGroup]) -> str:
     return results.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
 
 
-def as_csv(found: list[DesignGroup]) -> str:
-    """Return one row for each way of collecting, number of observations, quantity and claim."""
-    rows: list[dict[str, object]] = []
+def as_rows(found: list[DesignGroup]) -> Rows:
+    """Yield one row for each way of collecting, number of observations, quantity and claim."""
     for one in found:
         job = one.job
         way = {"design": job.design, "kernel": job.kernel, "dim": job.dim, "noise": job.law}
@@ -176,12 +175,11 @@ def as_csv(found: list[DesignGroup]) -> str:
                     "half_width": half_width,
                     "share_missed": missed,
                 }
-                rows.append(way | about | measured)
+                yield way | about | measured
         if job.design == "fixed" and designs.LATE_TIME in (late := one.widths()):
             about = {"observations": designs.LATE_TIME, "quantity": "half-width", "fresh_noise": 0}
             for claim, width in zip(CLAIMS, late[designs.LATE_TIME], strict=True):
-                rows.append(way | about | {"claim": claim, "half_width": width})
-    return results.csv_text(rows)
+                yield way | about | {"claim": claim, "half_width": width}
 
 
 def draw(found: list[DesignGroup], path: Path) -> None:
@@ -230,7 +228,8 @@ def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("designs", draw, "Designs", "Half-widths against observations, and rates of errors"),),
     note="Above: mean half-widths where points were fixed before the outcomes. Below: how "
     "often a claim was wrong, with exact 95 % intervals, by how the points came about; the line is "

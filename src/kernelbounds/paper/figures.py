@@ -119,8 +119,7 @@ def rate_axes(axis: Any, delta: float, titles: Sequence[str], labelled: bool = T
     axis.set_yticks([-i for i in range(len(titles))], titles if labelled else [])
 
 
-# The places of panels, by which rows and columns are ordered.
-Place = Callable[[Any], tuple[float, float]]
+Place = Callable[[Any], tuple[float, float]]  # of a panel, by which rows and columns are ordered
 
 
 def in_rows(things: Sequence[Any], columns: int) -> Place:
@@ -143,10 +142,7 @@ def titled_panels(
     size: float = 10,
     **options: Any,
 ) -> Iterator[dict[Any, Any]]:
-    """Make a panel for each setting or other thing, under its title, and write the figure.
-
-    The options are those of :func:`figure_files`.
-    """
+    """Make :func:`figure_files` with a panel for each setting or other thing, under its title."""
     places = {thing: place(thing) for thing in things}
     rows, columns = (sorted(set(keys)) for keys in zip(*places.values(), strict=True))
     with figure_files(path, len(rows), len(columns), labels, **options) as axes:
@@ -393,10 +389,6 @@ def _timed_cells(choices: Choices) -> list[Cell]:
     return cells.cells_in([_one_setting(choices)], choices, learning, timed=True)
 
 
-def _cells_in_dim(dim: int, choices: Choices) -> list[Cell]:
-    return cells.cells_in(choices.settings(dim), choices)
-
-
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
     "figure1": Experiment(
         jobs=lambda choices: [Figure1()],
@@ -406,8 +398,8 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
                 "figure1",
                 draw_figure1,
                 "Figure 1",
-                "Confidence bands of the five bounds on one test function, with the truth and "
-                "the data",
+                "Confidence bands of the five bounds on one "
+                "test function, with the truth and the data",
             ),
         ),
         note="Narrower is better, as long as the dashed truth is inside.",
@@ -420,8 +412,8 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         note="To choose an action and to learn from its reward: running medians, with "
         "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     ),
-    "figure-2d": Experiment(partial(_cells_in_dim, 2), cells.collect, curves=CurvePanels()),
-    "figure-4d": Experiment(partial(_cells_in_dim, 4), cells.collect, curves=CurvePanels()),
+    "figure-2d": Experiment(partial(table1.jobs, dim=2), cells.collect, curves=CurvePanels()),
+    "figure-4d": Experiment(partial(table1.jobs, dim=4), cells.collect, curves=CurvePanels()),
     "figure-loose": Experiment(
         lambda choices: cells.cells_in(_one_setting(choices).loosened(), choices),
         cells.collect,

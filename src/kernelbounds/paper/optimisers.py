@@ -33,7 +33,7 @@ from kernelbounds.paper.certified_rounds import known_function, largest, least_n
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
 from kernelbounds.paper.figures import in_rows, legend_above, titled_panels
 from kernelbounds.paper.results import Repetitions, ResultStore
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows, Setting
 from kernelbounds.problem import Problem
 
 TIMES = (10, 20)  # trials after which ours are certified; also after the last
@@ -266,12 +266,11 @@ def certificates(found: list[Played]) -> tuple[int, int]:
     return int((~np.isnan(claimed)).sum()), int((true > claimed).sum())
 
 
-def as_csv(found: list[Played]) -> str:
-    """Return one row for each method and function."""
-    rows = []
+def as_rows(found: list[Played]) -> Rows:
+    """Yield one row for each method and function."""
     for one in found:
         job, simple, total = one.job, one["simple"][:, -1], one["regret"].sum(axis=1)
-        row = {
+        yield {
             "function": job.function,
             "method": job.method,
             "guarantee": "yes" if CONTENDERS[job.method].ours else "no",
@@ -285,8 +284,6 @@ def as_csv(found: list[Played]) -> str:
             "certified_regret": results.average(one["certified"][:, -1]),
             "milliseconds": _milliseconds(one),
         }
-        rows.append(row)
-    return results.csv_text(rows)
 
 
 CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
@@ -353,7 +350,8 @@ def _milliseconds(one: Played) -> float:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (
         Picture(
             "optimisers", partial(draw, False), "Recommended points",

@@ -20,7 +20,7 @@ from kernelbounds.paper import cells, results
 from kernelbounds.paper.cells import Cell
 from kernelbounds.paper.figures import COLOURS, draw_estimate, figure_files, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
-from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
+from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Rows, Setting
 from kernelbounds.theory import (
     Rate,
     maximum_information_gain,
@@ -124,16 +124,12 @@ def as_text(curves: list[RegretCurves]) -> str:
     return "\n".join(results.aligned(rows)) + "\n"
 
 
-def as_csv(curves: list[RegretCurves]) -> str:
-    """Return one row for each setting and round, or horizon."""
+def as_rows(curves: list[RegretCurves]) -> Rows:
+    """Yield one row for each setting and round, or horizon."""
     names = ("rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
-    return results.csv_text(
-        [
-            {"setting": one.growth.title, **dict(zip(names, row, strict=True))}
-            for one in curves
-            for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True)
-        ]
-    )
+    for one in curves:
+        for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True):
+            yield {"setting": one.growth.title, **dict(zip(names, row, strict=True))}
 
 
 def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
@@ -232,7 +228,8 @@ def draw_growth(curves: list[RegretCurves], path: Path) -> None:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (
         Picture(
             "theory-regret", draw_regret, "Regret under its bounds",

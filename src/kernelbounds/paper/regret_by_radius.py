@@ -19,7 +19,7 @@ from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
 from kernelbounds.paper.figures import COLOURS, draw_estimate, titled_panels
 from kernelbounds.paper.results import Estimate, ResultStore
-from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
+from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Rows, Setting
 
 NAMES = {
     "DMM": "DMM, the paper's c",
@@ -78,13 +78,19 @@ def times(rounds: int) -> list[int]:
     return sorted({min(EARLY_TIME, rounds), rounds})
 
 
+def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
+    """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
+    energies = np.cumsum(cells.noise_of(cell) ** 2)
+    return [
+        cells.finished_sequence(cell, found, t).radius ** 2 / float(energies[t - 1]) for t in times
+    ]
+
+
 def gather(members: list[Cell], store: ResultStore) -> Radii:
     """Read all runs, and compute the radii of those that are compared again."""
     compared = [c for c in members if c.method in RATIO_METHODS and not c.setting.is_loose]
     ratios = {
-        key: np.array(
-            [cells.radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group]
-        )
+        key: np.array([radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group])
         for key, group in results.grouped(compared, lambda c: (c.setting, c.method)).items()
     }
     return Radii(cells.collect(members, store), ratios)
@@ -151,14 +157,13 @@ def _loose(runs: list[MethodRuns]) -> list[list[str]]:
     return rows if len(rows) > 1 else []
 
 
-def as_csv(found: Radii) -> str:
-    """Return one row for each method and setting."""
-    rows = []
+def as_rows(found: Radii) -> Rows:
+    """Yield one row for each method and setting."""
     for one in found.runs:
         s = one.setting
         limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
         radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
-        row = {
+        yield {
             "kernel": s.kernel,
             "length_scale": s.length_scale,
             "noise_scale": s.noise_scale,
@@ -176,8 +181,6 @@ def as_csv(found: Radii) -> str:
             "radius_early": radii[0],
             "radius_end": radii[-1],
         }
-        rows.append(row)
-    return results.csv_text(rows)
 
 
 def draw(found: Radii, path: Path) -> None:
@@ -208,7 +211,8 @@ def _mean(one: MethodRuns | None) -> str:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("tightness", draw, "Tightness", "Regret relative to the limit, by method"),),
     note="Mean regret over that of the limit, where R² is the noise energy itself, which "
     "nobody knows; with 95 % intervals of the ratio on the same problems.",

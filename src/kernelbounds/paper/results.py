@@ -368,7 +368,7 @@ def under_headings(tables: Mapping[str, Sequence[Sequence[str]]]) -> str:
     return "\n".join("\n".join([head, *aligned(rows), ""]) for head, rows in tables.items())
 
 
-def csv_text(rows: Sequence[Mapping[str, object]], head: Iterable[str] = ()) -> str:
+def csv_text(rows: Iterable[Mapping[str, object]], head: Iterable[str] = ()) -> str:
     """Return rows, each by the names of the columns, as CSV.
 
     The columns are those of the first row, and ``head`` where there may be no row. A float has six
@@ -380,8 +380,9 @@ def csv_text(rows: Sequence[Mapping[str, object]], head: Iterable[str] = ()) -> 
             return value
         return f"{value:.6g}" if math.isfinite(value) else ""
 
+    texts = [{name: shown(value) for name, value in row.items()} for row in rows]
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(head) or list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(head) or list(texts[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: shown(value) for name, value in row.items()} for row in rows)
+    writer.writerows(texts)
     return out.getvalue()

@@ -34,7 +34,7 @@ from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import random_problem
 from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
 from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.sequence.cluster import longest_range
 from kernelbounds.sequence.sparse import Sparse
@@ -268,16 +268,13 @@ def as_text(found: list[MeasuredLoad]) -> str:
     )
 
 
-def as_csv(found: list[MeasuredLoad]) -> str:
-    """Return one row for each load."""
+def as_rows(found: list[MeasuredLoad]) -> Rows:
+    """Yield one row for each load."""
     names = dict.fromkeys(name for one in found for name in one.found)
-    return results.csv_text(
-        [
-            {"kernel": one.load.kernel, "engine": one.load.engine, "observations": one.load.count}
-            | {name: one.found.get(name, "") for name in names}
-            for one in found
-        ]
-    )
+    for one in found:
+        about = {"kernel": one.load.kernel, "engine": one.load.engine}
+        measured = {name: one.found.get(name, "") for name in names}
+        yield {**about, "observations": one.load.count, **measured}
 
 
 def draw(found: list[MeasuredLoad], path: Path) -> None:
@@ -333,7 +330,8 @@ def _time(seconds: float) -> str:
 EXPERIMENT = Experiment(
     jobs,
     collect,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("scale", draw, "Scale", "Width, time and memory against the number of observations"),),
     note="Mean half-widths, seconds of one processor core for the observations and a thousand "
     "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
 from kernelbounds.paper.results import Estimate
-from kernelbounds.paper.specs import Choices, Experiment, Setting
+from kernelbounds.paper.specs import Choices, Experiment, Rows, Setting
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -126,9 +126,9 @@ def name_of(method: str) -> str:
     return NAMES.get(method, method)
 
 
-def jobs(choices: Choices) -> list[Cell]:
-    """Return the cells of the table, which are those of Figure 2 as well."""
-    return cells.cells_in(choices.settings(), choices)
+def jobs(choices: Choices, dim: int = 3) -> list[Cell]:
+    """Return the cells of the table and of Figure 2, or the same in another dimension."""
+    return cells.cells_in(choices.settings(dim), choices)
 
 
 def as_text(runs: list[MethodRuns]) -> str:
@@ -174,12 +174,11 @@ def as_latex(runs: list[MethodRuns]) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def as_csv(runs: list[MethodRuns]) -> str:
-    """Return one row for each cell of the table."""
-    rows = []
+def as_rows(runs: list[MethodRuns]) -> Rows:
+    """Yield one row for each cell of the table."""
     for one in runs:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
-        row = {
+        yield {
             "kernel": kernel.split("-")[0],
             "nu": specs.SMOOTHNESS[kernel] or "",
             "length_scale": one.setting.length_scale,
@@ -190,8 +189,6 @@ def as_csv(runs: list[MethodRuns]) -> str:
             "published_std": str(known.std) if known else "",
             "z": z_score(one),
         }
-        rows.append(row)
-    return results.csv_text(rows)
 
 
 def as_html(runs: list[MethodRuns]) -> str:
@@ -262,4 +259,4 @@ def _signed(value: float, plus: str = "") -> str:
     return f"{value:{plus}.1f}".replace("-", "−")
 
 
-EXPERIMENT = Experiment(jobs, cells.collect, {"txt": as_text, "csv": as_csv, "tex": as_latex})
+EXPERIMENT = Experiment(jobs, cells.collect, {"txt": as_text, "tex": as_latex}, as_rows)
