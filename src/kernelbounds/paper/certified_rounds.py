@@ -32,6 +32,8 @@ from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Jo
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.spectrum import sobol
 
+# --- known functions: their values, maxima and norms
+
 # Kernel matrices of a few thousand points have rounding errors of 1e-12, and this is above them.
 # Norms of the functions of ``certificates`` change by less than 1 % when it is ten times as large.
 NORM_RIDGE = 1e-11
@@ -150,6 +152,8 @@ def _grid(count: int, dim: int) -> Array:
     sides = np.meshgrid(*[np.linspace(0, 1, count)] * dim, indexing="ij")
     return np.stack(sides, axis=-1).reshape(-1, dim)
 
+
+# --- certificates of them
 
 NOISE, DELTA = 0.01, 0.05  # sigma is relative to the function's range
 NORM_SLACK = 1.5  # B over the function's norm
