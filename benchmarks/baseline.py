@@ -9,7 +9,7 @@ import numpy as np
 
 import kernelbounds as kb
 from benchmarks.problem import DELTA, NOISE_SCALE, NORM_BOUND, Problem, Run
-from kernelbounds.paper.recursion import Recursion
+from kernelbounds.paper.cells import Recursion
 
 
 def replay(problem: Problem, run: Run, ridges: Sequence[float]) -> Run:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelbounds.paper.figure1 import BANDS, Figure1, draw_figure1
+from kernelbounds.paper.figures import BANDS, Figure1, draw_figure1
 
 
 def main() -> None:

@@ -19,13 +19,15 @@ from kernelbounds.paper.certified_rounds import (
     KERNELS,
     MIXTURE_TITLES,
     CertificateRun,
+    KnownFunction,
     first_certified,
+    known_function,
+    norm_of,
     wrong_runs,
 )
-from kernelbounds.paper.experiments import EXPERIMENTS
-from kernelbounds.paper.known_functions import KnownFunction, known_function, norm_of
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.results import Repetitions
 from kernelbounds.paper.specs import Choices
-from kernelbounds.paper.summaries import Repetitions
 
 
 class TestFunctions:

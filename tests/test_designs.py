@@ -19,9 +19,9 @@ from kernelbounds.paper import design_rates, designs, specs
 from kernelbounds.paper.cells import Cell
 from kernelbounds.paper.design_rates import DesignGroup
 from kernelbounds.paper.designs import CLAIMS, DesignRuns
-from kernelbounds.paper.experiments import EXPERIMENTS
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.results import ErrorRate
 from kernelbounds.paper.specs import Choices
-from kernelbounds.paper.summaries import ErrorRate
 
 
 def _wrong(design, law="Gaussian", kernel="matern-5/2", rounds=100):

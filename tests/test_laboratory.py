@@ -15,9 +15,7 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.kernels import cross
-from kernelbounds.laboratory import Coverage, Programme, Run, coverage, trials
-from kernelbounds.laboratory.controls import Shrunk
-from kernelbounds.laboratory.programme import (
+from kernelbounds.laboratory import (
     BOUNDS,
     BREAKING,
     CONTROLS,
@@ -26,13 +24,19 @@ from kernelbounds.laboratory.programme import (
     NORM,
     TRUTHS,
     Case,
+    Coverage,
+    Programme,
+    Run,
+    coverage,
     promises_design,
     promises_noise,
+    trials,
 )
-from kernelbounds.laboratory.reporting import described
-from kernelbounds.paper import known_truth
-from kernelbounds.paper.known_truth import looks
-from kernelbounds.paper.summaries import ErrorRate
+from kernelbounds.laboratory.controls import Shrunk
+from kernelbounds.laboratory.measuring import described
+from kernelbounds.paper import designs
+from kernelbounds.paper.designs import looks
+from kernelbounds.paper.results import ErrorRate
 
 PROMISED = [noise for noise in NOISES if noise not in BREAKING]
 
@@ -82,13 +86,13 @@ def test_all_early_times_are_seen_and_later_ones_every_few_percent(rounds):
 @pytest.mark.parametrize("law", NOISES)
 def test_laws_of_noise_are_what_they_say(law):
     """E exp(s e) <= exp(s^2/2), up to the error of the mean; the skewed law attains it."""
-    noise = known_truth.unit_noise(law, np.random.default_rng(1), 200_000)
+    noise = designs.unit_noise(law, np.random.default_rng(1), 200_000)
     assert abs(noise.mean()) < 5 * noise.std() / np.sqrt(len(noise))
     if law == "skewed":
         low, high = np.unique(noise)
         s = np.linspace(-4, 4, 801)
         s = s[s != 0]
-        p = known_truth.SKEW
+        p = designs.SKEW
         rate = np.log(p * np.exp(s * high) + (1 - p) * np.exp(s * low)) / (s**2 / 2)
         assert rate.max() == pytest.approx(1.0, abs=1e-4) and rate.max() <= 1 + 1e-12
     elif law in PROMISED:

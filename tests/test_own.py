@@ -21,8 +21,8 @@ import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
 from kernelbounds.paper import specs, table1
-from kernelbounds.paper.experiments import EXPERIMENTS
-from kernelbounds.paper.recursion import RECURSIONS
+from kernelbounds.paper.cells import RECURSIONS
+from kernelbounds.paper.reproduce import EXPERIMENTS
 from kernelbounds.paper.results import ResultStore
 
 # What is found in a box does not matter here, only that it is found by all means there are.

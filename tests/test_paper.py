@@ -19,9 +19,8 @@ import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, proved_regret, specs, table1
-from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.experiments import EXPERIMENTS
-from kernelbounds.paper.recursion import Recursion
+from kernelbounds.paper.cells import Cell, MethodRuns, Recursion
+from kernelbounds.paper.reproduce import EXPERIMENTS
 from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Setting
 

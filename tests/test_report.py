@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelbounds.paper import report, specs
-from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.recursion import RECURSIONS
+from kernelbounds.paper import reproduce, specs
+from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns
 from kernelbounds.paper.regret_by_radius import METHODS as RADII
 
 FACTS = {"seed": "0", "a <b> & c": "</script><script>alert(1)</script>"}
@@ -22,7 +21,7 @@ def _runs(experiment, **choices):
     rng = np.random.default_rng(0)
     chosen = specs.Choices(**choices)
     result = []
-    jobs = report.EXPERIMENTS[experiment].jobs(chosen)
+    jobs = reproduce.EXPERIMENTS[experiment].jobs(chosen)
     for setting, method in dict.fromkeys(
         (cell.setting, cell.method) for cell in jobs if isinstance(cell, Cell)
     ):
@@ -48,7 +47,7 @@ def _data(page):
 
 def test_the_page_is_whole_and_small(tmp_path):
     (tmp_path / "figure1.svg").write_text("<svg>the bands</svg>" * 10_000)
-    page = report.as_html(_all(), FACTS, tmp_path)
+    page = reproduce.as_html(_all(), FACTS, tmp_path)
     assert len(page.encode()) < 1_500_000
     assert set(re.findall(r"https?://[^\"'\s<>]*", page)) <= {"http://www.w3.org/2000/svg"}
     assert "{{" not in page and "the bands" not in page and "data:image/svg+xml;base64," in page
@@ -65,7 +64,7 @@ def test_the_page_is_whole_and_small(tmp_path):
 
 def test_the_curves_are_the_runs(tmp_path):
     runs = _all(rounds=40, repetitions=3)
-    sections = _data(report.as_html(runs, {}, tmp_path))["sections"]
+    sections = _data(reproduce.as_html(runs, {}, tmp_path))["sections"]
     first = runs["figure2"][0]
     panel = sections["figure2"]["panels"][0]
     assert panel["title"] == "RBF, ℓ = 0.5" and panel["rounds"] == list(range(1, 41))
@@ -79,7 +78,7 @@ def test_the_curves_are_the_runs(tmp_path):
 
 
 def test_the_table(tmp_path):
-    page = report.as_html({"table1": _runs("table1")}, {}, tmp_path)
+    page = reproduce.as_html({"table1": _runs("table1")}, {}, tmp_path)
     text = re.sub(r"<[^>]+>", " ", page[page.index("<table>") : page.index("</table>")])
     text = re.sub(r"\s+", " ", text)
     assert "published 32.2 ± 20.9 491.4 ± 117.1" in text and " z −" in text
@@ -90,9 +89,9 @@ def test_the_table(tmp_path):
 
 
 def test_text_is_escaped(tmp_path):
-    page = report.as_html(_all(rounds=5, repetitions=2), FACTS, tmp_path)
+    page = reproduce.as_html(_all(rounds=5, repetitions=2), FACTS, tmp_path)
     assert "alert(1)</script>" not in page and "a &lt;b&gt; &amp; c" in page
-    assert "<" not in report.as_json({"figure2": _runs("figure2", rounds=5)})
+    assert "<" not in reproduce.as_json({"figure2": _runs("figure2", rounds=5)})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_text_is_escaped(tmp_path):
     ids=str,
 )
 def test_what_is_missing_is_left_out(tmp_path, choices):
-    page = report.as_html(_all(**choices), FACTS, tmp_path)
+    page = reproduce.as_html(_all(**choices), FACTS, tmp_path)
     visible = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(r"\b(nan|inf|None)\b", visible) and 'id="figure1"' not in page
     stds = [
@@ -121,13 +120,13 @@ def test_what_is_missing_is_left_out(tmp_path, choices):
 def test_nan_becomes_null(tmp_path):
     runs = _runs("figure-2d", rounds=5, repetitions=2)
     runs[0] = replace(runs[0], regret=np.full_like(runs[0].regret, np.nan))
-    curves = _data(report.as_html({"figure-2d": runs}, {}, tmp_path))["sections"]["figure-2d"]
+    curves = _data(reproduce.as_html({"figure-2d": runs}, {}, tmp_path))["sections"]["figure-2d"]
     assert curves["panels"][0]["curves"][runs[0].method]["mean"] == [None] * 5
 
 
 @pytest.mark.parametrize("runs", [{}, {"figure1": []}], ids=["nothing", "figure 1"])
 def test_without_runs(tmp_path, runs):
-    page = report.as_html(runs, FACTS, tmp_path)
+    page = reproduce.as_html(runs, FACTS, tmp_path)
     assert "<table>" not in page and _data(page) == {"methods": [], "sections": {}}
 
 
@@ -138,7 +137,7 @@ def test_without_runs(tmp_path, runs):
 def page(browser, tmp_path):
     """The page of all experiments, fresh; it must not complain in what a test does with it."""
     file = tmp_path / "report.html"
-    file.write_text(report.as_html(_all(rounds=60, repetitions=2), FACTS, tmp_path), "utf-8")
+    file.write_text(reproduce.as_html(_all(rounds=60, repetitions=2), FACTS, tmp_path), "utf-8")
     browser.get_log("browser")
     browser.get(file.as_uri())
     # Panels are drawn again when their size is known, two frames later at most.
@@ -228,6 +227,6 @@ def test_the_scale_of_times_is_switched(page):
 @pytest.mark.parametrize("choices", [{"repetitions": 1}, {"methods": ["Random"]}], ids=str)
 def test_what_is_missing_does_not_trouble_the_page(page, tmp_path, choices):
     file = tmp_path / "narrow.html"
-    file.write_text(report.as_html(_all(rounds=2, **choices), {}, tmp_path), "utf-8")
+    file.write_text(reproduce.as_html(_all(rounds=2, **choices), {}, tmp_path), "utf-8")
     page.get(file.as_uri())
     assert len(_all_of(page, "svg.plot")) == 23

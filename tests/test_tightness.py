@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, regret_by_radius, table1
-from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.experiments import EXPERIMENTS
-from kernelbounds.paper.radii import Limit, Scales
+from kernelbounds.paper.cells import Cell, Limit, MethodRuns, Scales
 from kernelbounds.paper.regret_by_radius import Radii
+from kernelbounds.paper.reproduce import EXPERIMENTS
 from kernelbounds.paper.specs import Choices, Setting
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0
@@ -59,7 +58,7 @@ class TestRadii:
         points = cells.played(cell, found["regret"])
         noise = found["outcome"] - problem.values(points)
         assert noise == pytest.approx(cells.noise_of(cell))
-        assert cells.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
+        assert regret_by_radius.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
         assert Limit.of(noise).energies[40] >= noise @ noise
         values = problem.values(points)
         assert np.all((found["lower"] <= values) & (values <= found["upper"]))
@@ -71,7 +70,7 @@ class TestRadii:
         seq = kb.ConfidenceSequence(cell.setting.make_kernel(), 10.0, 0.1, 0.01)
         seq.update(points, found["outcome"])
         noise = found["outcome"] - cells.problem_of(cell).values(points)
-        [ratio] = cells.radius_ratios(cell, found, [30])
+        [ratio] = regret_by_radius.radius_ratios(cell, found, [30])
         assert ratio == pytest.approx(seq.radius**2 / (noise @ noise))
 
 

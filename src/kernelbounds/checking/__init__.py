@@ -94,7 +94,7 @@ class BoundReport:
 
         For a valid bound it is below p with a probability of at most p, for each p.
         """
-        return float(binom.sf(self.misses - 1, self.runs, DELTA))
+        return p_value(self.misses, self.runs, DELTA)
 
     def __str__(self) -> str:
         units = "follows" if self.follows_units else "does not follow"
@@ -106,6 +106,11 @@ class BoundReport:
             f"{self.expected:g} are expected at delta = {DELTA:g} (p = {self.p_value:.2g}); "
             f"{self.width:.2f} times as wide as CMM; {units} the units"
         )
+
+
+def p_value(wrong: int, runs: int, delta: float) -> float:
+    """Return the probability that a bound with miscoverage delta is wrong at least this often."""
+    return float(binom.sf(wrong - 1, runs, delta))
 
 
 def check_bound(bound: Bound) -> BoundReport:
@@ -189,14 +194,14 @@ def coverage(bound: Bound) -> tuple[int, int, float]:
                 ends = [_bounds(sequence, one, GRID) for one in (bound, CMM())]
                 widths += [np.mean(upper - lower) for lower, upper in ends]
         if runs in (RUNS, RUNS + MORE_RUNS):
-            p_value = BoundReport(misses, runs, 1.0, True).p_value
-            if p_value < FAILING_P_VALUE:
+            probability = p_value(misses, runs, DELTA)
+            if probability < FAILING_P_VALUE:
                 raise BrokenError(
                     f"missed the truth in {misses} of {runs} runs at delta = {DELTA:g}, where at "
                     f"most {DELTA * runs:g} are expected; a valid bound misses that often with a "
-                    f"probability of {p_value:.1g} at most"
+                    f"probability of {probability:.1g} at most"
                 )
-            if p_value >= DOUBTFUL_P_VALUE:
+            if probability >= DOUBTFUL_P_VALUE:
                 break
     return misses, runs, float(widths[0] / widths[1])
 

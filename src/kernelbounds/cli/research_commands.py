@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
+from kernelbounds import laboratory as lab
 from kernelbounds.cli.options import OutOption
 from kernelbounds.cli.output import say
-from kernelbounds.laboratory import programme as lab
 from kernelbounds.paper import specs
 
 WorkersOption = Annotated[
@@ -121,7 +121,7 @@ def coverage(
     that was wrong is listed with its seed, with which it can be run again.
     """
     from kernelbounds.laboratory import coverage as measure
-    from kernelbounds.laboratory.reporting import write
+    from kernelbounds.laboratory.measuring import write
 
     try:
         numbers = [int(dim) for dim in listed(dims)]

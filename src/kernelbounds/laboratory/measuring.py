@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from scipy.stats import binom
+import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound
-from kernelbounds.laboratory.programme import (
+from kernelbounds.checking import p_value
+from kernelbounds.laboratory import (
+    NOISE_SCALE,
+    NORM,
     Case,
     Programme,
     promises_design,
     promises_noise,
 )
 from kernelbounds.paper import results
-from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.summaries import ErrorRate
+from kernelbounds.paper.figures import (
+    COLOURS,
+    USERS_COLOURS,
+    draw_rate,
+    figure_files,
+    legend_above,
+    rate_axes,
+)
+from kernelbounds.paper.results import ErrorRate, ResultStore, written_together
+from kernelbounds.paper.specs import Rows
 
 # The probability with which any of the valid bounds of a programme is refuted is at most this.
 LEVEL = 1e-3
@@ -153,7 +167,8 @@ class Coverage:
 
     def is_too_often(self, rate: ErrorRate) -> bool:
         """Tell whether the rate under one design is too high for a bound with miscoverage delta."""
-        return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
+        probability = p_value(rate.wrong, rate.runs, self.programme.delta)
+        return probability < LEVEL / max(1, len(self.judged))
 
     def is_flagged(self, method: str, **case: str | int) -> bool:
         """Tell whether a bound is wrong too often under a design that it promises to hold under.
@@ -176,11 +191,6 @@ class Coverage:
                 earliest[key] = one
         order = [(name, design) for name in self.bounds for design in self.programme.designs]
         return [earliest[key] for key in order if key in earliest]
-
-
-def p_value(rate: ErrorRate, delta: float) -> float:
-    """Return the probability that a bound with miscoverage delta is wrong at least this often."""
-    return float(binom.sf(rate.wrong - 1, rate.runs, delta))
 
 
 def coverage(
@@ -232,3 +242,149 @@ def coverage(
             x = arrays["x"][i, : case.dim]
             runs.append(Run(job.method, job.design, seed, case, int(arrays["time"][i]), x, *ends))
     return Coverage(programme, runs, computed)
+
+
+def write(found: Coverage, folder: Path) -> tuple[str, list[Path]]:
+    """Write tables as text and CSV, and a figure; return the text and the files.
+
+    Each file is replaced as a whole, and none before all are made.
+    """
+
+    def make(place: Path) -> str:
+        draw(found, place / "coverage")
+        text = as_text(found)
+        texts = {
+            "coverage.txt": text,
+            "coverage.csv": results.csv_text(as_rows(found)),
+            "violations.csv": results.csv_text(violations(found), VIOLATION_COLUMNS),
+        }
+        for name, content in texts.items():
+            (place / name).write_text(content, encoding="utf-8")
+        return text
+
+    return written_together(folder, make)
+
+
+def as_text(found: Coverage) -> str:
+    """Return the tables: by design, by kind of problem, and the first violations."""
+    p = found.programme
+    designs = [["bound", "verdict", *p.designs]]
+    noises, others = [["bound", *p.noises]], [["bound", *p.kinds]]
+    for name, bound in found.bounds.items():
+        shown = []
+        for design in p.designs:
+            rate = found.rate(name, [design])
+            flagged = rate is not None and found.is_too_often(rate)
+            shown.append(_shown(rate, flagged, promises_design(bound, design)))
+        designs.append([name, "refuted" if name in found.refuted else "holds", *shown])
+        laws = {noise: promises_noise(bound, noise) for noise in p.noises}
+        noises.append([name, *(_pooled(found, name, laws[law], noise=law) for law in laws)])
+        others.append([name, *(_pooled(found, name, True, **kind) for kind in p.kinds.values())])
+    tables = {
+        "Share of runs in which f* was outside of the bounds at some time and place, in per cent "
+        f"[95 %]; {p.runs} runs under each design, δ = {p.delta:g}, T = {p.rounds}": designs,
+        "By law of noise, under the designs that a bound promises to hold under": noises,
+        "By truth, kernel and dimension, where a bound promises to hold": others,
+    }
+    first = [["bound", "design", "seed", "t", "problem", "what was wrong"]]
+    for run in found.first_violations():
+        problem = ", ".join(map(str, run.case[1:])) + f", d = {run.case.dim}"
+        place = [run.method, run.design, f"{run.seed}", f"{run.time}", problem]
+        first.append([*place, described(run)])
+    if len(first) > 1:
+        tables["The earliest violation, with noise for which a bound is made"] = first
+    text = results.under_headings(tables)
+    if len(first) > 1:
+        text += f"\nRun the first again: {found.first_violations()[0].command(p)}\n"
+    return text + (
+        "\n*: more often than δ allows, under one design at least. In brackets: not promised. "
+        "Noise for which a bound is not made counts in its own column alone. Runs under different "
+        "designs share functions and noise, so that intervals over several are too narrow.\n"
+        f"‖f*‖ = B = {NORM:g} and σ = {NOISE_SCALE:g}, and the bounds are told so.\n"
+    )
+
+
+def described(run: Run) -> str:
+    """Describe in words where a run was wrong."""
+    if math.isnan(run.truth):
+        return "no function is left"
+    if math.isnan(run.x[0]):
+        return f"a contrast is {run.truth:.4g}, and not in [{run.lower:.4g}, {run.upper:.4g}]"
+    x = ", ".join(f"{value:.3g}" for value in run.x)
+    return f"f*({x}) = {run.truth:.4g} is not in [{run.lower:.4g}, {run.upper:.4g}]"
+
+
+def as_rows(found: Coverage) -> Rows:
+    """Yield a row for each bound, design and kind of problem."""
+    groups = results.grouped(found.runs, lambda one: (one.method, one.design, one.case))
+    for (method, design, case), runs in groups.items():
+        bound = found.bounds[method]
+        promised = promises_design(bound, design) and promises_noise(bound, case.noise)
+        rate = ErrorRate(sum(one.time > 0 for one in runs), len(runs))
+        low, high = rate.interval
+        about = {"bound": method, "design": design, **case._asdict(), "promised": int(promised)}
+        counts = {"wrong": rate.wrong, "runs": rate.runs, "low": low, "high": high}
+        yield about | counts
+
+
+VIOLATION_COLUMNS = (
+    "bound", "design", "seed", *Case._fields, "time", "x", "f", "lower", "upper", "command",
+)  # fmt: skip
+
+
+def violations(found: Coverage) -> Rows:
+    """Yield a row for each run in which a bound was wrong, with its seed and the command."""
+    for one in found.runs:
+        if one.time:
+            x = " ".join(f"{value:.17g}" for value in one.x)
+            wrong = one.time, x, one.truth, one.lower, one.upper
+            row = one.method, one.design, one.seed, *one.case, *wrong
+            command = one.command(found.programme)
+            yield dict(zip(VIOLATION_COLUMNS, (*row, command), strict=True))
+
+
+def draw(found: Coverage, path: Path) -> None:
+    """Draw how often bounds are wrong by design, and by time where one looks more than once."""
+    p = found.programme
+    others = itertools.cycle(USERS_COLOURS)
+    colours = {name: COLOURS.get(name) or next(others) for name in found.bounds}
+    with figure_files(path, 1, 2, panel=(4.6, 3.4)) as axes:
+        left, right = axes[0]
+        step = 0.8 / len(found.bounds)
+        for i, (name, bound) in enumerate(found.bounds.items()):
+            for row, design in enumerate(p.designs):
+                rate = found.rate(name, [design])
+                if rate is None:
+                    continue
+                height, hollow = 0.4 - row - step * (i + 0.5), not promises_design(bound, design)
+                draw_rate(left, rate, height, colours[name], hollow)
+            # These are the times of first violations; 0 is for runs without.
+            looked = [one for one in found.runs if one.method == name and one.design != "once"]
+            times = np.array([r.time for r in looked if promises_noise(bound, r.case.noise)])
+            if len(times):
+                grid = np.unique(np.append(1, times[times > 0]))
+                shares = [(times[times > 0] <= t).sum() / len(times) for t in grid]
+                ends = np.append(grid, p.rounds), np.append(shares, shares[-1])
+                right.step(*ends, where="post", color=colours[name], label=name, linewidth=1.3)
+        rate_axes(left, p.delta, p.designs)
+        left.set_xlabel("share of runs that were wrong; hollow: not promised")
+        right.axhline(p.delta, color="black", linewidth=0.6)
+        right.set_xscale("log")
+        right.set_xlim(1, p.rounds)
+        right.set_ylim(-0.03, 1.03)
+        right.set_xlabel("observations")
+        right.set_ylabel("share of runs wrong by then")
+        legend_above(right, 4)
+
+
+def _pooled(found: Coverage, method: str, promised: bool, **case: Any) -> str:
+    """Show the error rate of a bound under all designs that it promises to hold under."""
+    return _shown(found.rate(method, **case), found.is_flagged(method, **case), promised)
+
+
+def _shown(rate: ErrorRate | None, flagged: bool, promised: bool) -> str:
+    if rate is None:
+        return ""
+    low, high = (100 * end for end in rate.interval)
+    text = f"{100 * rate.share:.1f} [{low:.1f}, {high:.1f}]{'*' * flagged}"
+    return text if promised else f"({text})"

@@ -29,14 +29,14 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Sum
 from kernelbounds.kernels import cross
 from kernelbounds.kernels.rkhs import RKHSFunction
-from kernelbounds.laboratory.programme import (
+from kernelbounds.laboratory import (
     LENGTH_SCALE,
     NOISE_SCALE,
     NORM,
     Case,
     bound_named,
 )
-from kernelbounds.paper.known_truth import looks, unit_noise
+from kernelbounds.paper.designs import looks, unit_noise
 from kernelbounds.paper.specs import CENTRES, COST, Job, kernel_named
 from kernelbounds.sequence import ConfidenceSequence
 

@@ -17,11 +17,11 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem, simulate
 from kernelbounds.bounds import CMM, RIVALS
-from kernelbounds.paper import specs, summaries
+from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import PLAY, Cell, noise_of, problem_of, sequence_for
-from kernelbounds.paper.drawing import USERS_COLOURS, legend_above, log_axes, setting_panels
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
-from kernelbounds.paper.summaries import Repetitions
+from kernelbounds.paper.figures import USERS_COLOURS, legend_above, log_axes, titled_panels
+from kernelbounds.paper.results import Repetitions
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows, Setting
 from kernelbounds.sequence import ConfidenceSequence
 
 # Numbers of observations after which widths are measured; also after the last.
@@ -131,33 +131,35 @@ def jobs(choices: Choices) -> list[RivalRun]:
 Rival = Repetitions[RivalRun]  # all repetitions of one method in one setting
 
 
+def title(one: Rival) -> str:
+    """Return the title of a method."""
+    return TITLES.get(one.job.method, one.job.method)
+
+
 def as_text(found: list[Rival]) -> str:
     """Return tables of widths, regret, certified regret and time, with a row for each method."""
-    settings = list(dict.fromkeys(one.job.setting for one in found))
-    rounds, count = settings[0].rounds, len(found[0]["width"])
+    rounds, count = found[0].job.setting.rounds, len(found[0]["width"])
     reference = {one.job.setting: one["width"] for one in found if one.job.method == OURS[0]}
 
     def table(shown: Callable[[Rival], str]) -> list[list[str]]:
-        rows = summaries.grouped(found, lambda one: one.job.method).items()
-        head = ["", *(setting.title for setting in settings)]
-        return [head, *([TITLES.get(method, method), *map(shown, row)] for method, row in rows)]
+        return results.crossed(found, title, lambda one: one.job.setting.title, shown)
 
     def relative(one: Rival) -> str:
         return f"{float((one['width'][:, -1] / reference[one.job.setting][:, -1]).mean()):.2f}"
 
     def milliseconds(one: Rival) -> str:
         late = one["seconds"][:, -(rounds // 4) - 1 :]
-        return summaries.plus_minus(1e3 * float(np.median(late)), math.nan)
+        return results.plus_minus(1e3 * float(np.median(late)), math.nan)
 
     after = f"after {rounds} rounds, mean ± standard error of {count}"
-    return summaries.under_headings(
+    return results.under_headings(
         {
             f"Mean width after {rounds} observations over that of CMM, default": table(relative),
             f"Regret of KernelUCB {after}": table(
-                lambda one: summaries.mean_text(one["regret"].sum(axis=1))
+                lambda one: results.mean_text(one["regret"].sum(axis=1))
             ),
             f"What that regret is certified to be at most {after}": table(
-                lambda one: summaries.mean_text(one["regret_bound"].sum(axis=1))
+                lambda one: results.mean_text(one["regret_bound"].sum(axis=1))
             ),
             "Milliseconds a step of KernelUCB, median of the last quarter of the rounds": table(
                 milliseconds
@@ -166,27 +168,22 @@ def as_text(found: list[Rival]) -> str:
     )
 
 
-def as_csv(found: list[Rival]) -> str:
-    """Return one row for each method and setting."""
-    rows = []
+def as_rows(found: list[Rival]) -> Rows:
+    """Yield one row for each method and setting."""
     for one in found:
         s, totals = one.job.setting, one["regret"].sum(axis=1)
-        about = {
+        yield {
             "kernel": s.kernel,
             "length_scale": s.length_scale,
             "method": one.job.method,
             "repetitions": len(totals),
             "rounds": s.rounds,
+            "width": one["width"][:, -1].mean(),
+            "regret": totals.mean(),
+            "regret_standard_error": results.standard_error(totals),
+            "certified_regret": one["regret_bound"].sum(axis=1).mean(),
+            "milliseconds": 1e3 * np.median(one["seconds"]),
         }
-        measured = summaries.numbers(
-            width=float(one["width"][:, -1].mean()),
-            regret=float(totals.mean()),
-            regret_standard_error=summaries.standard_error(totals),
-            certified_regret=float(one["regret_bound"].sum(axis=1).mean()),
-            milliseconds=1e3 * float(np.median(one["seconds"])),
-        )
-        rows.append({**about, **measured})
-    return summaries.csv_text(rows)
 
 
 def draw_widths(found: list[Rival], path: Path) -> None:
@@ -218,15 +215,17 @@ def _draw(
     settings = list(dict.fromkeys(one.job.setting for one in found))
     own = dict.fromkeys(one.job.method for one in found if one.job.method not in STYLES)
     styles = STYLES | {method: (USERS_COLOURS[i % 4], "-.") for i, method in enumerate(own)}
-    with setting_panels(path, settings, labels) as panels:
+    with titled_panels(path, settings, labels) as panels:
         for one in found:
             method, axis = one.job.method, panels[one.job.setting]
             x, values = curve(one)
             if np.isnan(values).any():
                 continue
             colour, style = styles[method]
-            label, width = TITLES.get(method, method), 2.2 if method in TITLES else 1.2
-            axis.plot(x, values.mean(axis=0), style, color=colour, label=label, linewidth=width)
+            width = 2.2 if method in TITLES else 1.2
+            axis.plot(
+                x, values.mean(axis=0), style, color=colour, label=title(one), linewidth=width
+            )
             if log_ticks:
                 log_axes(axis, x, log_ticks)
         legend_above(panels[settings[0]], 5)
@@ -234,8 +233,9 @@ def _draw(
 
 EXPERIMENT = Experiment(
     jobs,
-    summaries.repetitions,
-    {"txt": as_text, "csv": as_csv},
+    results.repetitions,
+    {"txt": as_text},
+    as_rows,
     (
         Picture("rivals", draw_widths, "Widths", "Mean width against observations, by bound"),
         Picture(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import designs, specs, summaries
+from kernelbounds.paper import designs, results, specs
 from kernelbounds.paper.designs import (
     CLAIMS,
     DELTA,
@@ -21,10 +20,16 @@ from kernelbounds.paper.designs import (
     DesignRuns,
     jobs,
 )
-from kernelbounds.paper.drawing import COLOURS, draw_rate, figure_files, legend_above, log_axes
-from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import Experiment, Picture
-from kernelbounds.paper.summaries import ErrorRate
+from kernelbounds.paper.figures import (
+    COLOURS,
+    draw_rate,
+    figure_files,
+    legend_above,
+    log_axes,
+    rate_axes,
+)
+from kernelbounds.paper.results import ErrorRate, Repetitions, ResultStore
+from kernelbounds.paper.specs import Experiment, Picture, Rows
 
 RULE_TITLES = {
     "fixed": "random points",
@@ -46,12 +51,11 @@ posterior standard deviations of a Gaussian process, amplitude by maximum likeli
 """
 
 
-@dataclass(frozen=True)
-class DesignGroup:
-    """All repetitions of one way of collecting data, with a kernel and a law of noise."""
+class DesignGroup(Repetitions[DesignRuns]):
+    """All data sets that were collected in one way, with a kernel and a law of noise.
 
-    job: DesignRuns  # the first of them
-    arrays: dict[str, Array]  # see :meth:`DesignRuns.run`
+    The arrays are those of :meth:`DesignRuns.run`, of all repetitions together.
+    """
 
     @property
     def kernel(self) -> str:
@@ -74,20 +78,20 @@ class DesignGroup:
         """Yield the quantity, the number of observations, whether noise is fresh, and the rates."""
         if self.job.design in QUANTITIES:
             quantity = QUANTITIES[self.job.design]
-            yield quantity, None, False, self._rates(self.arrays["wrong"], quantity)
+            yield quantity, None, False, self._rates(self["wrong"], quantity)
             quantity = ONE if self.job.design == "looks" else quantity
-            yield quantity, None, True, self._rates(self.arrays["again"], quantity)
+            yield quantity, None, True, self._rates(self["again"], quantity)
             return
         for i, t in enumerate(self.job.times):
-            yield ANY, t, False, self._rates(np.sign(self.arrays["missed"][:, i]), ANY)
-            yield ONE, t, False, self._rates(self.arrays["wrong"][:, i], ONE)
+            yield ANY, t, False, self._rates(np.sign(self["missed"][:, i]), ANY)
+            yield ONE, t, False, self._rates(self["wrong"][:, i], ONE)
 
     def widths(self) -> dict[int, Array]:
         """Return mean half-widths by the number of observations; (claims,) each."""
-        means = self.arrays["half_width"].mean(axis=0)
+        means = self["half_width"].mean(axis=0)
         result = dict(zip(self.job.times, means, strict=True))
         if "late_half_width" in self.arrays:
-            result[designs.LATE_TIME] = self.arrays["late_half_width"].mean(axis=0)
+            result[designs.LATE_TIME] = self["late_half_width"].mean(axis=0)
         return result
 
     def _rates(self, wrong: Array, quantity: str) -> dict[str, ErrorRate]:
@@ -102,7 +106,7 @@ def gather(members: list[DesignRuns], store: ResultStore) -> list[DesignGroup]:
     """Read all data sets, and put those of all repetitions together."""
     return [
         DesignGroup(one.job, {name: np.concatenate(parts) for name, parts in one.arrays.items()})
-        for one in summaries.repetitions(members, store)
+        for one in results.repetitions(members, store)
     ]
 
 
@@ -119,13 +123,13 @@ def as_text(found: list[DesignGroup]) -> str:
         for quantity, t, fresh, rates in one.rates():
             shown = [str(rates.get(claim, "")) for claim in CLAIMS]
             if one.job.design != "fixed":
-                mean = f"{t or round(float(one.arrays['count'].mean()))}"
+                mean = f"{t or round(float(one['count'].mean()))}"
                 rule = "  once more, fresh noise" if fresh else RULE_TITLES[one.job.design]
                 chosen.append([rule, kernel, law, mean, quantity, *shown])
                 continue
             fixed.append([kernel, law, f"{t}", quantity, *shown])
             if quantity == ONE and t is not None:
-                missed = one.arrays["missed"][:, one.job.times.index(t)].mean(axis=0)
+                missed = one["missed"][:, one.job.times.index(t)].mean(axis=0)
                 texts = [
                     f"{100 * share:.2f} %" if claim in rates else ""
                     for claim, share in zip(CLAIMS, missed, strict=True)
@@ -139,37 +143,43 @@ def as_text(found: list[DesignGroup]) -> str:
         f"where it was; {delta}": fixed,
         "Points chosen by outcomes: the same; t is a mean where it is random": chosen,
     }
-    return summaries.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
+    return results.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
 
 
-def as_csv(found: list[DesignGroup]) -> str:
-    """Return one row for each way of collecting, number of observations, quantity and claim."""
-    rows: list[dict[str, object]] = []
+def as_rows(found: list[DesignGroup]) -> Rows:
+    """Yield one row for each way of collecting, number of observations, quantity and claim."""
     for one in found:
         job = one.job
         way = {"design": job.design, "kernel": job.kernel, "dim": job.dim, "noise": job.law}
         for quantity, t, fresh, rates in one.rates():
-            count = t or f"{one.arrays['count'].mean():.6g}"
-            about = {"observations": count, "quantity": quantity, "fresh_noise": int(fresh)}
+            about = {
+                "observations": t or one["count"].mean(),
+                "quantity": quantity,
+                "fresh_noise": int(fresh),
+            }
             for claim, rate in rates.items():
                 half_width = missed = math.nan
                 if t is not None:
                     at = job.times.index(t), CLAIMS.index(claim)
                     half_width, missed = (
-                        one.arrays[name][:, *at].mean() for name in ("half_width", "missed")
+                        one[name][:, *at].mean() for name in ("half_width", "missed")
                     )
                 low, high = rate.interval
-                measured = summaries.numbers(
-                    share=rate.share, low=low, high=high, half_width=half_width, share_missed=missed
-                )
-                counts = {"claim": claim, "wrong": rate.wrong, "runs": rate.runs}
-                rows.append(way | about | counts | measured)
+                measured = {
+                    "claim": claim,
+                    "wrong": rate.wrong,
+                    "runs": rate.runs,
+                    "share": rate.share,
+                    "low": low,
+                    "high": high,
+                    "half_width": half_width,
+                    "share_missed": missed,
+                }
+                yield way | about | measured
         if job.design == "fixed" and designs.LATE_TIME in (late := one.widths()):
             about = {"observations": designs.LATE_TIME, "quantity": "half-width", "fresh_noise": 0}
             for claim, width in zip(CLAIMS, late[designs.LATE_TIME], strict=True):
-                measured = summaries.numbers(half_width=width)
-                rows.append(way | about | {"claim": claim} | measured)
-    return summaries.csv_text(rows)
+                yield way | about | {"claim": claim, "half_width": width}
 
 
 def draw(found: list[DesignGroup], path: Path) -> None:
@@ -189,11 +199,7 @@ def draw(found: list[DesignGroup], path: Path) -> None:
         for axis in axes[0]:
             axis.set_xlabel("observations")
         for column, axis in enumerate(axes[1]):
-            axis.axvline(DELTA, color="black", linewidth=0.6)
-            axis.set_xlim(-0.03, 1.03)
-            axis.set_ylim(0.5 - len(designs), 0.5)
-            places = [-i for i in range(len(designs))]
-            axis.set_yticks(places, [RULE_TITLES[d] for d in designs] if not column else [])
+            rate_axes(axis, DELTA, [RULE_TITLES[design] for design in designs], not column)
             axis.set_xlabel("share of runs with a wrong claim")
         axes[0, 0].set_ylabel("mean half-width")
         legend_above(axes[0, 0], len(CLAIMS))
@@ -222,7 +228,8 @@ def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("designs", draw, "Designs", "Half-widths against observations, and rates of errors"),),
     note="Above: mean half-widths where points were fixed before the outcomes. Below: how "
     "often a claim was wrong, with exact 95 % intervals, by how the points came about; the line is "

@@ -31,7 +31,8 @@ from kernelbounds.errors import KernelBoundsError
 from kernelbounds.functionals import Average, Functional, Sum
 from kernelbounds.functionals.targets import Several
 from kernelbounds.paper import specs
-from kernelbounds.paper.known_truth import looks, random_problem, unit_noise
+from kernelbounds.paper.cells import random_problem
+from kernelbounds.paper.results import stacked
 from kernelbounds.paper.specs import Choices, Job
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -41,6 +42,7 @@ DIMS = {"matern-5/2": 3, "rbf": 3, "matern-3/2": 1}  # by kernel
 # +-sqrt(3) sigma, for which E exp(s e/sigma) = sum 3^k s^2k/(2k+1)! and (2k+1)! >= 3^k 2^k k!.
 NOISE_LAWS = ("Gaussian", "Rademacher", "uniform")
 COST = {"looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0}
+SKEW = 0.1  # the probability of the larger of two values of skewed noise
 TIMES = (30, 100, 300)  # numbers of observations after which bounds are computed
 LATE_TIME = 1000  # observations after which the widths of a single data set are computed
 POLICY_ROUNDS, LOOK_ROUNDS, SITES = 100, 300, 80  # at most
@@ -120,8 +122,7 @@ class DesignRuns(Job):
         rules = {"fixed": _at_times, "policy": _at_times, "looks": _looking}
         rule = rules.get(self.design, _by_sites)
         seeds = [[self.seed, self.repetition, number] for number in range(self.runs)]
-        found = [rule(self, np.random.default_rng(seed)) for seed in seeds]
-        result = {name: np.array([one[name] for one in found]) for name in found[0]}
+        result = stacked([rule(self, np.random.default_rng(seed)) for seed in seeds])
         if self.design == "fixed" and self.law == "Gaussian" and self.rounds >= LATE_TIME:
             late = _compared(*fixed_data(self, np.random.default_rng(seeds[0]), LATE_TIME))
             result["late_half_width"] = late["half_width"][None]
@@ -148,6 +149,44 @@ def jobs(choices: Choices) -> list[DesignRuns]:
 def draw_noise(law: str, rng: np.random.Generator, count: int) -> Array:
     """Draw independent noise of standard deviation sigma, sub-Gaussian with this scale."""
     return specs.NOISE * unit_noise(law, rng, count)
+
+
+def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
+    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
+
+    A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
+    proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
+    """
+    match law:
+        case "Rademacher":
+            return rng.choice([-1.0, 1.0], count)
+        case "uniform":
+            return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
+        case "skewed":
+            proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
+            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
+        case "heavy":
+            return rng.standard_t(3, count) / math.sqrt(3)
+        case "loud":
+            return 1.5 * rng.standard_normal(count)
+    return rng.standard_normal(count)
+
+
+def looks(rounds: int, first: int, factor: float) -> list[int]:
+    """Return the numbers of observations after which bounds are compared with the truth.
+
+    They are the ``first`` ones, then each is ``factor`` times the last, and the end.
+
+    Examples
+    --------
+    >>> found = looks(200, first=20, factor=1.1)
+    >>> found[:5], found[-5:], len(found)
+    ([1, 2, 3, 4, 5], [149, 163, 179, 196, 200], 47)
+    """
+    found = list(range(1, min(first, rounds) + 1))
+    while found[-1] < rounds:
+        found.append(max(found[-1] + 1, math.floor(factor * found[-1])))
+    return [*(time for time in found if time < rounds), rounds]
 
 
 def process(known: ConfidenceSet, targets: Array | Functional) -> tuple[Array, Array]:
@@ -247,8 +286,7 @@ def fixed_data(
 
 def _at_times(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
     problem, points, outcomes, grid = fixed_data(job, rng, max(job.times))
-    looks = [_compared(problem, points[:t], outcomes[:t], grid) for t in job.times]
-    return {name: np.array([look[name] for look in looks]) for name in looks[0]}
+    return stacked([_compared(problem, points[:t], outcomes[:t], grid) for t in job.times])
 
 
 def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:

@@ -27,15 +27,13 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
-from kernelbounds.paper import specs, summaries
-from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, random_problem
+from kernelbounds.paper.certified_rounds import known_function, largest, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
-from kernelbounds.paper.drawing import figure_files, legend_above
-from kernelbounds.paper.known_functions import known_function, largest, least_norm
-from kernelbounds.paper.known_truth import random_problem
-from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
-from kernelbounds.paper.summaries import Repetitions
+from kernelbounds.paper.figures import in_rows, legend_above, titled_panels
+from kernelbounds.paper.results import Repetitions, ResultStore
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows, Setting
 from kernelbounds.problem import Problem
 
 TIMES = (10, 20)  # trials after which ours are certified; also after the last
@@ -203,7 +201,7 @@ Played = Repetitions[OptimiserRun]
 def gather(members: list[OptimiserRun], store: ResultStore) -> list[Played]:
     """Read all runs, and leave out those that failed."""
     found = []
-    for one in summaries.repetitions(members, store):
+    for one in results.repetitions(members, store):
         whole = one["failed"][:, 0] == 0
         arrays = {name: one[name][whole] for name in NAMES}
         found.append(Played(one.job, arrays | {"failed": one["failed"]}))
@@ -212,24 +210,23 @@ def gather(members: list[OptimiserRun], store: ResultStore) -> list[Played]:
 
 def as_text(found: list[Played]) -> str:
     """Return tables of regret, certified regret and time, with a row for each method."""
-    functions = list(dict.fromkeys(one.job.function for one in found))
     count, trials = found[0]["regret"].shape
 
     def table(shown: Callable[[Played], str]) -> list[list[str]]:
-        rows = summaries.grouped(found, lambda one: one.job.method).items()
-        head = ["", *map(title, functions)]
-        return [head, *([method, *map(shown, row)] for method, row in rows)]
+        return results.crossed(
+            found, lambda one: one.job.method, lambda one: title(one.job.function), shown
+        )
 
     after = f"after {trials} trials, mean ± standard error of {count}"
     tables = {
         f"Regret of the recommended point {after}": table(
-            lambda one: summaries.mean_text(one["simple"][:, -1], 2)
+            lambda one: results.mean_text(one["simple"][:, -1], 2)
         ),
         f"Cumulative regret {after}": table(
-            lambda one: summaries.mean_text(one["regret"].sum(axis=1), 0)
+            lambda one: results.mean_text(one["regret"].sum(axis=1), 0)
         ),
         f"Certified regret, by our bounds on the method's trials, {after}": table(
-            lambda one: summaries.mean_text(one["certified"][:, -1])
+            lambda one: results.mean_text(one["certified"][:, -1])
         ),
         "Milliseconds of one processor core a trial, median of the second half": table(
             lambda one: f"{_milliseconds(one):.0f}"
@@ -239,7 +236,7 @@ def as_text(found: list[Played]) -> str:
             for method in dict.fromkeys(one.job.method for one in found)
         ],
     }
-    if known := [function for function in functions if function in TITLES]:
+    if known := [name for name in TITLES if any(one.job.function == name for one in found)]:
         tables["What ours are told of known functions, and their true norms"] = [
             ["", "turns", "kernel", "B", "norm, at least"],
             *(_told(function, trials) for function in known),
@@ -248,7 +245,7 @@ def as_text(found: list[Played]) -> str:
     tables[f"Certificates that were wrong: {wrong} of {issued}"] = [[""]]
     if any(one["failed"].any() for one in found):
         tables[f"Failures in {count} runs"] = table(lambda one: f"{one['failed'].sum():.0f}")
-    return summaries.under_headings(tables)
+    return results.under_headings(tables)
 
 
 def _told(function: str, trials: int) -> list[str]:
@@ -269,29 +266,24 @@ def certificates(found: list[Played]) -> tuple[int, int]:
     return int((~np.isnan(claimed)).sum()), int((true > claimed).sum())
 
 
-def as_csv(found: list[Played]) -> str:
-    """Return one row for each method and function."""
-    rows = []
+def as_rows(found: list[Played]) -> Rows:
+    """Yield one row for each method and function."""
     for one in found:
         job, simple, total = one.job, one["simple"][:, -1], one["regret"].sum(axis=1)
-        about = {
+        yield {
             "function": job.function,
             "method": job.method,
             "guarantee": "yes" if CONTENDERS[job.method].ours else "no",
             "repetitions": len(total),
             "failed": int(one["failed"].sum()),
             "trials": job.trials,
+            "simple_regret": results.average(simple),
+            "simple_regret_standard_error": results.standard_error(simple),
+            "cumulative_regret": results.average(total),
+            "cumulative_regret_standard_error": results.standard_error(total),
+            "certified_regret": results.average(one["certified"][:, -1]),
+            "milliseconds": _milliseconds(one),
         }
-        measured = summaries.numbers(
-            simple_regret=summaries.average(simple),
-            simple_regret_standard_error=summaries.standard_error(simple),
-            cumulative_regret=summaries.average(total),
-            cumulative_regret_standard_error=summaries.standard_error(total),
-            certified_regret=summaries.average(one["certified"][:, -1]),
-            milliseconds=_milliseconds(one),
-        )
-        rows.append({**about, **measured})
-    return summaries.csv_text(rows)
 
 
 CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
@@ -308,26 +300,26 @@ def draw(cumulative: bool, found: list[Played], path: Path) -> None:
     There is a panel for each function. Curves are means over repetitions. A method that failed in
     all of its runs has none, and ours are drawn once, and not again for their doors.
     """
-    panels = summaries.grouped(found, lambda one: one.job.function)
-    columns = min(3, len(panels))
-    size = math.ceil(len(panels) / columns), columns
+    by_function = results.grouped(found, lambda one: one.job.function)
+
+    def heading(function: str) -> str:
+        dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
+        return f"{title(function)}, d = {dim}"
+
     labels = "trial", "cumulative regret" if cumulative else "simple regret"
-    with figure_files(path, *size, labels, panel=(4.0, 3.0)) as axes:
-        for axis, (function, members) in zip(axes.flat, panels.items(), strict=False):
-            for one in members:
+    place = in_rows(list(by_function), 3)
+    with titled_panels(path, by_function, labels, place, heading, panel=(4.0, 3.0)) as panels:
+        for function, axis in panels.items():
+            for one in by_function[function]:
                 if len(one["regret"]) and _has_curve(one.job.method):
                     _draw_curves(axis, one, cumulative)
-            dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
-            axis.set_title(f"{title(function)}, d = {dim}", fontsize=10)
             axis.margins(x=0.01)
             if not cumulative:
                 axis.set_yscale("log")
                 if function in TITLES:
                     axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
                     axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
-        for axis in axes.flat[len(panels) :]:
-            axis.set_visible(False)
-        legend_above(axes[0, 0], 5, size=9)
+        legend_above(next(iter(panels.values())), 5, size=9)
 
 
 def _has_curve(method: str) -> bool:
@@ -358,7 +350,8 @@ def _milliseconds(one: Played) -> float:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (
         Picture(
             "optimisers", partial(draw, False), "Recommended points",

@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, summaries
+from kernelbounds.paper import cells, results
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.drawing import COLOURS, draw_interval, figure_files
-from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
-from kernelbounds.paper.summaries import Estimate
+from kernelbounds.paper.figures import COLOURS, draw_estimate, figure_files, titled_panels
+from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Rows, Setting
 from kernelbounds.theory import (
     Rate,
     maximum_information_gain,
@@ -108,9 +107,7 @@ def jobs(choices: Choices) -> list[Cell]:
 
 def gather(members: list[Cell], store: ResultStore) -> list[RegretCurves]:
     """Compute the regret and its bounds, with noise and without, for each kernel."""
-    families = summaries.grouped(
-        members, lambda cell: (cell.setting.noiseless, cell.setting.kernel)
-    )
+    families = results.grouped(members, lambda cell: (cell.setting.noiseless, cell.setting.kernel))
     return [_curves(family, store) for family in families.values()]
 
 
@@ -121,28 +118,23 @@ def as_text(curves: list[RegretCurves]) -> str:
     for one in curves:
         found = one.growth.mean
         last, *ends = (float(values[:, -1].mean()) for values in one.curves)
-        interval = f"[{found.low:.3f}, {found.high:.3f}]" if math.isfinite(found.low) else ""
-        shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
+        shown = (f"{found.value:.3f}", found.interval(".3f"), str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
         rows.append((one.growth.title, *shown, f"{one.growth.proved:.2f}", *factors))
-    return "\n".join(summaries.aligned(rows)) + "\n"
+    return "\n".join(results.aligned(rows)) + "\n"
 
 
-def as_csv(curves: list[RegretCurves]) -> str:
-    """Return one row for each setting and round, or horizon."""
+def as_rows(curves: list[RegretCurves]) -> Rows:
+    """Yield one row for each setting and round, or horizon."""
     names = ("rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
-    return summaries.csv_text(
-        [
-            {"setting": one.growth.title} | summaries.numbers(**dict(zip(names, row, strict=True)))
-            for one in curves
-            for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True)
-        ]
-    )
+    for one in curves:
+        for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True):
+            yield {"setting": one.growth.title, **dict(zip(names, row, strict=True))}
 
 
 def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
     """Compute the regret and its bounds along runs, or at each horizon where there is no noise."""
-    by_setting = summaries.grouped(members, lambda cell: cell.setting)
+    by_setting = results.grouped(members, lambda cell: cell.setting)
     found = [_regret_and_bounds(one, group, store) for one, group in by_setting.items()]
     settings, setting, curves = list(by_setting), members[0].setting, found[0]
     rounds, title = np.arange(1.0, setting.rounds + 1), f"{setting.title}, d = {setting.dim}"
@@ -189,11 +181,13 @@ def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
 
 def draw_regret(curves: list[RegretCurves], path: Path) -> None:
     """Draw the regret and its bounds, with noise above and without below."""
-    kernels = list(dict.fromkeys(one.setting.kernel for one in curves))
-    labels = "", "cumulative regret"
-    with figure_files(path, 2, len(kernels), labels) as axes:
-        for one in curves:
-            axis = axes[int(one.setting.noiseless), kernels.index(one.setting.kernel)]
+    by_place = {(one.setting.noiseless, KERNELS.index(one.setting.kernel)): one for one in curves}
+    with titled_panels(
+        path, by_place, ("", "cumulative regret"), lambda at: at,
+        lambda at: by_place[at].growth.title, size=9,
+    ) as panels:  # fmt: skip
+        for place, axis in panels.items():
+            one = by_place[place]
             marks = {"marker": "o", "markersize": 3} if one.setting.noiseless else {}
             for (label, colour), values in zip(CURVE_COLOURS.items(), one.curves, strict=True):
                 mean = values.mean(axis=0)
@@ -203,12 +197,11 @@ def draw_regret(curves: list[RegretCurves], path: Path) -> None:
                     axis.fill_between(one.rounds, *ends, color=colour, alpha=0.15, linewidth=0)
             axis.set_xscale("log")
             axis.set_yscale("log")
-            axis.set_title(one.growth.title, fontsize=9)
             axis.set_xlabel("T" if one.setting.noiseless else "round")
             if one.setting.noiseless:
                 axis.minorticks_off()
                 axis.set_xticks(one.rounds, [f"{rounds:g}" for rounds in one.rounds])
-        axes.flat[0].legend(frameon=False, fontsize=7)
+        panels[min(panels)].legend(frameon=False, fontsize=7)
 
 
 def draw_growth(curves: list[RegretCurves], path: Path) -> None:
@@ -218,9 +211,7 @@ def draw_growth(curves: list[RegretCurves], path: Path) -> None:
         axis, beside = axes[0]
         places = np.arange(len(found))[::-1]
         for place, one in zip(places, found, strict=True):
-            mean = one.mean
-            draw_interval(axis, mean, place, COLOURS["AMM"])
-            axis.plot(mean.value, place, "o", color=COLOURS["AMM"], label="measured, 95 %")
+            draw_estimate(axis, one.mean, place, COLOURS["AMM"], label="measured, 95 %")
             axis.plot(one.rate.power, place, "|", color="black", markersize=14, label="proved")
             axis.plot(one.proved, place, "|", color=COLOURS["Random"], markersize=14,
                       label="proved, with logarithms near T")  # fmt: skip
@@ -237,7 +228,8 @@ def draw_growth(curves: list[RegretCurves], path: Path) -> None:
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (
         Picture(
             "theory-regret", draw_regret, "Regret under its bounds",

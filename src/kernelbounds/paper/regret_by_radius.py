@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, specs, summaries
+from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.drawing import COLOURS, draw_interval, setting_panels
-from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
-from kernelbounds.paper.summaries import Estimate
+from kernelbounds.paper.figures import COLOURS, draw_estimate, titled_panels
+from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Rows, Setting
 
 NAMES = {
     "DMM": "DMM, the paper's c",
@@ -79,14 +78,20 @@ def times(rounds: int) -> list[int]:
     return sorted({min(EARLY_TIME, rounds), rounds})
 
 
+def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
+    """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
+    energies = np.cumsum(cells.noise_of(cell) ** 2)
+    return [
+        cells.finished_sequence(cell, found, t).radius ** 2 / float(energies[t - 1]) for t in times
+    ]
+
+
 def gather(members: list[Cell], store: ResultStore) -> Radii:
     """Read all runs, and compute the radii of those that are compared again."""
     compared = [c for c in members if c.method in RATIO_METHODS and not c.setting.is_loose]
     ratios = {
-        key: np.array(
-            [cells.radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group]
-        )
-        for key, group in summaries.grouped(compared, lambda c: (c.setting, c.method)).items()
+        key: np.array([radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group])
+        for key, group in results.grouped(compared, lambda c: (c.setting, c.method)).items()
     }
     return Radii(cells.collect(members, store), ratios)
 
@@ -96,10 +101,20 @@ def as_text(found: Radii) -> str:
     runs, ratios = found
     right = [s for s in cells.settings_of(runs) if not s.is_loose]
     rounds, count = right[0].rounds, len(runs[0].final)
-    head = ["", *(s.title for s in right)]
-    regret = [[NAMES[m], *(_mean(cells.find(runs, s, m)) for s in right)] for m in METHODS]
-    to_limit = _compared(runs, right, "CMM limit", lambda found: found.shown(".2f"))
-    to_dmm = _compared(runs, right, "DMM", _percent)
+
+    def table(shown: Callable[[MethodRuns], str], other: str = "") -> list[list[str]]:
+        """Return a row for each method but the one that is compared with."""
+        members = [one for one in runs if one.setting in right and one.method != other]
+        return results.crossed(
+            members, lambda one: NAMES[one.method], lambda one: one.setting.title, shown
+        )
+
+    def over(one: MethodRuns, other: str) -> Estimate:
+        return ratio_of(runs, one.setting, one.method, other)
+
+    regret = table(_mean)
+    to_limit = table(lambda one: over(one, "CMM limit").shown(".2f"), "CMM limit")
+    to_dmm = table(lambda one: _percent(over(one, "DMM")), "DMM")
     if rounds == specs.ROUNDS:
         over_limit = [ratio_of(runs, s, "CMM default", "CMM limit").value for s in right]
         met = ["met" if found <= AIM_OVER_LIMIT else "not met" for found in over_limit]
@@ -110,31 +125,20 @@ def as_text(found: Radii) -> str:
         shown = [text if aimed else "" for text, aimed in zip(met, has_aim, strict=True)]
         to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *shown])
     radii = [
-        [f"{NAMES[m]}, t = {t}", *(summaries.mean_text(ratios[s, m][:, i], 2) for s in right)]
+        [f"{NAMES[m]}, t = {t}", *(results.mean_text(ratios[s, m][:, i], 2) for s in right)]
         for i, t in enumerate(times(rounds))
         for m in RATIO_METHODS
     ]
     tables = {
-        f"Regret after {rounds} rounds, mean ± standard error of {count}": [head, *regret],
-        "Mean regret over that of the limit [95 %]": [head, *to_limit],
-        "Relative to DMM with the paper's c, paired [95 %]": [head, *to_dmm],
-        "R² over the noise energy, mean ± standard error": [head, *radii],
+        f"Regret after {rounds} rounds, mean ± standard error of {count}": regret,
+        "Mean regret over that of the limit [95 %]": to_limit,
+        "Relative to DMM with the paper's c, paired [95 %]": to_dmm,
+        "R² over the noise energy, mean ± standard error": [regret[0], *radii],
     }
     if loose := _loose(runs):
         truth = f"σ = {specs.NOISE:g}, ‖f*‖ = {specs.NORM:g}"
         tables[f"Regret with loose bounds on the noise and the norm; truth: {truth}"] = loose
-    return summaries.under_headings(tables)
-
-
-def _compared(
-    runs: list[MethodRuns], settings: list[Setting], with_method: str,
-    shown: Callable[[Estimate], str],
-) -> list[list[str]]:  # fmt: skip
-    return [
-        [NAMES[method], *(shown(ratio_of(runs, s, method, with_method)) for s in settings)]
-        for method in METHODS
-        if method != with_method
-    ]
+    return results.under_headings(tables)
 
 
 def _loose(runs: list[MethodRuns]) -> list[list[str]]:
@@ -153,35 +157,30 @@ def _loose(runs: list[MethodRuns]) -> list[list[str]]:
     return rows if len(rows) > 1 else []
 
 
-def as_csv(found: Radii) -> str:
-    """Return one row for each method and setting."""
-    rows = []
+def as_rows(found: Radii) -> Rows:
+    """Yield one row for each method and setting."""
     for one in found.runs:
         s = one.setting
-        about = {
+        limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
+        radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
+        yield {
             "kernel": s.kernel,
             "length_scale": s.length_scale,
             "noise_scale": s.noise_scale,
-            "norm_bound": s.norm_bound,
+            "norm_bound": str(s.norm_bound),
             "method": one.method,
             "repetitions": len(one.final),
+            "mean": one.mean,
+            "standard_error": results.standard_error(one.final),
+            "over_limit": limit.value,
+            "over_limit_low": limit.low,
+            "over_limit_high": limit.high,
+            "over_dmm": dmm.value,
+            "over_dmm_low": dmm.low,
+            "over_dmm_high": dmm.high,
+            "radius_early": radii[0],
+            "radius_end": radii[-1],
         }
-        limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
-        radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
-        measured = summaries.numbers(
-            mean=one.mean,
-            standard_error=summaries.standard_error(one.final),
-            over_limit=limit.value,
-            over_limit_low=limit.low,
-            over_limit_high=limit.high,
-            over_dmm=dmm.value,
-            over_dmm_low=dmm.low,
-            over_dmm_high=dmm.high,
-            radius_early=radii[0],
-            radius_end=radii[-1],
-        )
-        rows.append({**about, **measured})
-    return summaries.csv_text(rows)
 
 
 def draw(found: Radii, path: Path) -> None:
@@ -189,15 +188,13 @@ def draw(found: Radii, path: Path) -> None:
     settings = [s for s in cells.settings_of(found.runs) if not s.is_loose]
     methods = [m for m in METHODS if m != "CMM limit"]
     places = range(len(methods))[::-1]
-    with setting_panels(path, settings, ("regret / regret of the limit", "")) as panels:
+    with titled_panels(path, settings, ("regret / regret of the limit", "")) as panels:
         for s, axis in panels.items():
             axis.axvline(1.0, color="black", linewidth=0.8)
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
                 over = ratio_of(found.runs, s, method, "CMM limit")
-                colour = RADIUS_COLOURS[method]
-                draw_interval(axis, over, place, colour)
-                axis.plot(over.value, place, "o", color=colour, markersize=5)
+                draw_estimate(axis, over, place, RADIUS_COLOURS[method], markersize=5)
             first = axis.get_subplotspec().is_first_col()
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
@@ -208,13 +205,14 @@ def _percent(found: Estimate) -> str:
 
 
 def _mean(one: MethodRuns | None) -> str:
-    return summaries.mean_text(one.final) if one else ""
+    return results.mean_text(one.final) if one else ""
 
 
 EXPERIMENT = Experiment(
     jobs,
     gather,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("tightness", draw, "Tightness", "Regret relative to the limit, by method"),),
     note="Mean regret over that of the limit, where R² is the noise energy itself, which "
     "nobody knows; with 95 % intervals of the ratio on the same problems.",

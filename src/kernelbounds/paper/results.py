@@ -1,4 +1,4 @@
-"""Results of jobs: computed where they are missing, and kept in files.
+"""Results of jobs: computed where they are missing, kept in files, and summarised.
 
 A file is an npz archive of arrays with a JSON header: the job's exact settings, the versions of
 what computed it, and a checksum of the numbers. It is written under a temporary name and renamed.
@@ -10,21 +10,26 @@ the workers return their numbers and this process writes.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import itertools
 import json
+import math
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from scipy.stats import binomtest, t as student
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
@@ -213,3 +218,171 @@ def written_together(folder: Path, write: Callable[[Path], str]) -> tuple[str, l
             with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
                 file.write(one.read_bytes())
     return text, [folder / one.name for one in made]
+
+
+# --- what repetitions say together
+
+T = TypeVar("T")
+Key = TypeVar("Key")
+J = TypeVar("J", bound=Job)
+
+
+def grouped(things: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
+    """Put things with equal keys together, in order."""
+    groups: dict[Key, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
+
+
+@dataclass(frozen=True)
+class Repetitions(Generic[J]):
+    """The results of jobs that differ in their repetition alone."""
+
+    job: J  # the first of them
+    arrays: dict[str, Array]  # by name, (repetitions, ...) each
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the array of this name."""
+        return self.arrays[name]
+
+
+def repetitions(jobs: Iterable[J], store: ResultStore) -> list[Repetitions[J]]:
+    """Read the results of jobs, and stack those that differ in their repetition alone."""
+    found = []
+    for members in grouped(jobs, _without_repetition).values():
+        found.append(Repetitions(members[0], stacked([store.read(job) for job in members])))
+    return found
+
+
+def stacked(found: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Stack the arrays of each name along a new first axis."""
+    return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+
+def _without_repetition(job: Any) -> Any:
+    return replace(job, repetition=0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with a 95 % confidence interval, which is infinite for a single value."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of_mean(cls, values: Array) -> Estimate:
+        """Estimate a mean, by Student's t."""
+        mean = float(values.mean())
+        if len(values) < 2:
+            return cls(mean, -math.inf, math.inf)
+        reach = float(student.ppf(0.975, len(values) - 1)) * standard_error(values)
+        return cls(mean, mean - reach, mean + reach)
+
+    def shown(self, style: str, unit: str = "") -> str:
+        """Return the value and, unless it is infinite, the interval as text; no text for nan."""
+        text = "" if math.isnan(self.value) else f"{self.value:{style}}{unit}"
+        return f"{text} {self.interval(style)}".rstrip()
+
+    def interval(self, style: str) -> str:
+        """Return the interval as text; no text where it is infinite."""
+        return f"[{self.low:{style}}, {self.high:{style}}]" if math.isfinite(self.low) else ""
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """The rate at which data sets led to a wrong claim."""
+
+    wrong: int
+    runs: int
+
+    @property
+    def share(self) -> float:
+        """The share of the data sets."""
+        return self.wrong / self.runs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact 95 % confidence interval, by Clopper and Pearson."""
+        found = binomtest(self.wrong, self.runs).proportion_ci(0.95, method="exact")
+        return float(found.low), float(found.high)
+
+    def __str__(self) -> str:
+        low, high = (100 * end for end in self.interval)
+        return f"{100 * self.share:.1f} % [{low:.1f}, {high:.1f}]"
+
+
+def average(values: Array) -> float:
+    """Return the mean; nan for no value."""
+    return float(values.mean()) if len(values) else math.nan
+
+
+def standard_error(values: Array) -> float:
+    """Return the standard error of the mean; nan for a single value and for none."""
+    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+# --- as text and as CSV
+
+
+def plus_minus(value: float, spread: float, digits: int = 1) -> str:
+    """Return a number and its spread as text, without what is nan."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.{digits}f}" + ("" if math.isnan(spread) else f" ± {spread:.{digits}f}")
+
+
+def mean_text(values: Array, digits: int = 1) -> str:
+    """Return the mean of repetitions and its standard error as text."""
+    return plus_minus(average(values), standard_error(values), digits)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines with the columns of a table under each other."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def crossed(
+    found: Iterable[T],
+    row: Callable[[T], str],
+    column: Callable[[T], str],
+    shown: Callable[[T], str],
+) -> list[list[str]]:
+    """Return a table with a row and a column for each title, in order, and texts in the cells."""
+    cells = {(row(one), column(one)): shown(one) for one in found}
+    rows, columns = (dict.fromkeys(titles) for titles in zip(*cells, strict=True))
+    return [
+        ["", *columns],
+        *([head, *(cells.get((head, c), "") for c in columns)] for head in rows),
+    ]
+
+
+def under_headings(tables: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """Return several tables as text, each under its heading."""
+    return "\n".join("\n".join([head, *aligned(rows), ""]) for head, rows in tables.items())
+
+
+def csv_text(rows: Iterable[Mapping[str, object]], head: Iterable[str] = ()) -> str:
+    """Return rows, each by the names of the columns, as CSV.
+
+    The columns are those of the first row, and ``head`` where there may be no row. A float has six
+    digits, and an empty cell where it is not finite.
+    """
+
+    def shown(value: object) -> object:
+        if not isinstance(value, float):
+            return value
+        return f"{value:.6g}" if math.isfinite(value) else ""
+
+    texts = [{name: shown(value) for name, value in row.items()} for row in rows]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(head) or list(texts[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(texts)
+    return out.getvalue()

@@ -30,11 +30,11 @@ from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.sparse.ranges import sums
-from kernelbounds.paper import specs, summaries
-from kernelbounds.paper.drawing import COLOURS, figure_files, legend_above
-from kernelbounds.paper.known_truth import random_problem
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import random_problem
+from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
 from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Rows
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.sequence.cluster import longest_range
 from kernelbounds.sequence.sparse import Sparse
@@ -261,31 +261,28 @@ def as_text(found: list[MeasuredLoad]) -> str:
         "a task": model,
     }
     inside = sum(one["covered"] == 1 for one in found)
-    text = summaries.under_headings(tables)
+    text = results.under_headings(tables)
     return (
         f"{text}\nSeconds of one processor core. f* was inside the bounds at all {QUERIES} points "
         f"in {inside} of {len(found)} cases.\n"
     )
 
 
-def as_csv(found: list[MeasuredLoad]) -> str:
-    """Return one row for each load."""
+def as_rows(found: list[MeasuredLoad]) -> Rows:
+    """Yield one row for each load."""
     names = dict.fromkeys(name for one in found for name in one.found)
-    return summaries.csv_text(
-        [
-            {"kernel": one.load.kernel, "engine": one.load.engine, "observations": one.load.count}
-            | summaries.numbers(**{name: one.found.get(name, math.nan) for name in names})
-            for one in found
-        ]
-    )
+    for one in found:
+        about = {"kernel": one.load.kernel, "engine": one.load.engine}
+        measured = {name: one.found.get(name, "") for name in names}
+        yield {**about, "observations": one.load.count, **measured}
 
 
 def draw(found: list[MeasuredLoad], path: Path) -> None:
     """Draw widths, seconds and memory in rows, and kernels in columns."""
-    by_kernel = summaries.grouped(found, lambda one: one.load.kernel)
+    by_kernel = results.grouped(found, lambda one: one.load.kernel)
     with figure_files(path, len(QUANTITIES), len(by_kernel)) as axes:
         for panels, (kernel, members) in zip(axes.T, by_kernel.items(), strict=True):
-            by_engine = summaries.grouped(members, lambda one: one.load.engine)
+            by_engine = results.grouped(members, lambda one: one.load.engine)
             for axis, quantity in zip(panels, QUANTITIES, strict=True):
                 for engine, title in ENGINE_TITLES.items():
                     curve = by_engine.get(engine, [])
@@ -333,7 +330,8 @@ def _time(seconds: float) -> str:
 EXPERIMENT = Experiment(
     jobs,
     collect,
-    {"txt": as_text, "csv": as_csv},
+    {"txt": as_text},
+    as_rows,
     (Picture("scale", draw, "Scale", "Width, time and memory against the number of observations"),),
     note="Mean half-widths, seconds of one processor core for the observations and a thousand "
     "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "

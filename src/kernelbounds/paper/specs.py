@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -159,6 +159,7 @@ class Job(ABC):
 
 J = TypeVar("J", bound=Job)
 Found = TypeVar("Found")
+Rows = Iterator[dict[str, Any]]  # of a table as CSV, each by the names of the columns
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,8 @@ class Experiment(Generic[J, Found]):
         From the jobs and the store with their results to what tables and figures are made of.
     tables : mapping
         The tables as text, by the endings of their files. The terminal shows that of "txt".
+    rows : callable, optional
+        The rows of the table as CSV.
     pictures : tuple of Picture
         The figures.
     curves : CurvePanels, optional
@@ -204,14 +207,19 @@ class Experiment(Generic[J, Found]):
     jobs: Callable[[Choices], Sequence[J]]
     gather: Callable[[list[J], ResultStore], Found]
     tables: Mapping[str, Callable[[Found], str]] = field(default_factory=dict)
+    rows: Callable[[Found], Rows] | None = None
     pictures: tuple[Picture[Found], ...] = ()
     curves: CurvePanels | None = None
     note: str = ""
 
     def write(self, name: str, jobs: Sequence[J], store: ResultStore, folder: Path) -> str:
         """Write all tables and figures into a folder, and return the table for the terminal."""
+        from kernelbounds.paper.results import csv_text
+
         found: Any = self.gather(list(jobs), store)
         texts = {ending: table(found) for ending, table in self.tables.items()}
+        if self.rows:
+            texts["csv"] = csv_text(self.rows(found))
         for ending, text in texts.items():
             (folder / f"{name}.{ending}").write_text(text, encoding="utf-8")
         for picture in self.pictures:

@@ -11,10 +11,10 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from kernelbounds.paper import cells, specs, summaries
+from kernelbounds.paper import cells, results, specs
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.specs import Choices, Experiment, Setting
-from kernelbounds.paper.summaries import Estimate
+from kernelbounds.paper.results import Estimate
+from kernelbounds.paper.specs import Choices, Experiment, Rows, Setting
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -126,16 +126,16 @@ def name_of(method: str) -> str:
     return NAMES.get(method, method)
 
 
-def jobs(choices: Choices) -> list[Cell]:
-    """Return the cells of the table, which are those of Figure 2 as well."""
-    return cells.cells_in(choices.settings(), choices)
+def jobs(choices: Choices, dim: int = 3) -> list[Cell]:
+    """Return the cells of the table and of Figure 2, or the same in another dimension."""
+    return cells.cells_in(choices.settings(dim), choices)
 
 
 def as_text(runs: list[MethodRuns]) -> str:
     """Return the table for the terminal: ours, and below it the paper's."""
 
     def shown(mean: float, std: float, _: bool) -> str:
-        return summaries.plus_minus(mean, std)
+        return results.plus_minus(mean, std)
 
     settings = cells.settings_of(runs)
     rows = [["", *(setting.title for setting in settings)]]
@@ -148,7 +148,7 @@ def as_text(runs: list[MethodRuns]) -> str:
         rows.append(
             ["CMM - DMM, paired [95 %]", *(gap.shown(".1f") if gap else "" for gap in gaps)]
         )
-    lines = summaries.aligned(rows)
+    lines = results.aligned(rows)
     clear, turned = published_order(runs)
     if clear:
         lines.append(f"{clear} pairs of methods differ clearly in print; {turned} are reversed")
@@ -174,23 +174,21 @@ def as_latex(runs: list[MethodRuns]) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def as_csv(runs: list[MethodRuns]) -> str:
-    """Return one row for each cell of the table."""
-    rows = []
+def as_rows(runs: list[MethodRuns]) -> Rows:
+    """Yield one row for each cell of the table."""
     for one in runs:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
-        row = {
+        yield {
             "kernel": kernel.split("-")[0],
-            **summaries.numbers(nu=specs.SMOOTHNESS[kernel] or math.nan),
+            "nu": specs.SMOOTHNESS[kernel] or "",
             "length_scale": one.setting.length_scale,
             "method": one.method,
-            **summaries.numbers(mean=one.mean, std=one.std),
-            "published_mean": known.mean if known else "",
-            "published_std": known.std if known else "",
-            **summaries.numbers(z=z_score(one)),
+            "mean": one.mean,
+            "std": one.std,
+            "published_mean": str(known.mean) if known else "",
+            "published_std": str(known.std) if known else "",
+            "z": z_score(one),
         }
-        rows.append(row)
-    return summaries.csv_text(rows)
 
 
 def as_html(runs: list[MethodRuns]) -> str:
@@ -261,4 +259,4 @@ def _signed(value: float, plus: str = "") -> str:
     return f"{value:{plus}.1f}".replace("-", "−")
 
 
-EXPERIMENT = Experiment(jobs, cells.collect, {"txt": as_text, "csv": as_csv, "tex": as_latex})
+EXPERIMENT = Experiment(jobs, cells.collect, {"txt": as_text, "tex": as_latex}, as_rows)
