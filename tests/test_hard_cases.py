@@ -203,3 +203,20 @@ def test_contradictions_beyond_a_kernel_of_low_rank_need_an_enormous_norm():
     assert 1e5 < seq.norm_lower_bound < np.inf
     with pytest.raises(kb.EmptyConfidenceSetError, match="norm_bound must be at least"):
         seq.bounds([[0.5]])
+
+
+@pytest.mark.parametrize("engine", [None, kb.Sparse()])
+def test_trivial_bounds_are_rounded_up(engine):
+    """B sqrt(c) in 40 digits is at most what bounds are limited to, and nothing is added to 2.0."""
+    rng = np.random.default_rng(0)
+    for B, c in [*rng.uniform(0.1, 10.0, (200, 2)).tolist(), (3.0, 2.0), (0.1, 1.0)]:
+        seq = kb.ConfidenceSequence(c * RBF(0.5), B, 0.1, engine=engine)
+        seq.update([[50.0]], [0.0])  # far away
+        lower, upper = seq.bounds([[0.0]])
+        with mp.workdps(40):
+            exact = mp.mpf(B) * mp.sqrt(mp.mpf(c))
+            assert mp.mpf(float(upper[0])) >= exact
+            assert mp.mpf(float(lower[0])) <= -exact
+        assert upper[0] <= float(exact) * (1 + 1e-14)
+    seq = kb.ConfidenceSequence(4.0 * RBF(0.5), 1.0, 0.1, engine=engine)
+    assert seq.bounds([[0.0]])[1][0] == 2.0

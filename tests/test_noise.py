@@ -230,7 +230,13 @@ class TestUnknownScale:
             lower, upper = seq.bounds(X, bound)
             assert np.all((lower <= function(X)) & (function(X) <= upper))
         assert np.isinf(seq.prediction_bounds(X)[1]).all()
-        assert seq.sensitivity(below=(X[0], NORM * 1.01)).noise_scale == math.inf
+        found = seq.sensitivity(below=(X[0], NORM * 1.01))
+        assert found.noise_scale == math.inf
+        # Bounds are +-B sqrt(k(x,x)), also for another B.
+        assert 1.0 < found.norm_bound / NORM < 1.02
+        assert [row.upper for row in found.table(3)] == pytest.approx(
+            [row.norm_bound for row in found.table(3)]
+        )
 
     def test_ratios(self):
         rng = np.random.default_rng(0)
@@ -469,7 +475,7 @@ class TestBoundedAndEnergy:
         limit = 0.2 * math.sqrt(12)
         seq = kb.ConfidenceSequence(KERNEL, 2.0, Energy(limit))
         seq.update(X, y)
-        assert seq.radius == limit
+        assert seq.radius == pytest.approx(limit, rel=2e-16)
         for x in ([0.1], [0.45], [0.9]):
             low, high = self.program(X, y, x, 2.0, lambda v, y: [cp.norm(v - y) <= limit])
             (lower,), (upper,) = seq.bounds([x])

@@ -1,9 +1,9 @@
 """Read this first: the paper's bounds, R_t and KernelUCB in plain NumPy.
 
-This is the whole of the paper's mathematics, from scratch at every call: no certificates against
-rounding, no data that grow. The rest of the package computes the same numbers, fast
-and rounded so that bounds stay valid; the tests compare the two. Equations are numbered as in
-Flynn and Reeb, "Tighter Confidence Bounds for Sequential Kernel Regression".
+These are the paper's radius, bounds and algorithm, from scratch at every call: no certificates
+against rounding, no data that grow. The rest of the package computes the same numbers, fast and
+rounded so that bounds stay valid; the tests compare the two. Equations are numbered as in Flynn and
+Reeb, "Tighter Confidence Bounds for Sequential Kernel Regression".
 
 ==========================  =========================  =============================================
 code                        paper                      meaning

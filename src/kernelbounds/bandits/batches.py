@@ -1,8 +1,8 @@
 """Batches: actions that are chosen before the outcomes of earlier ones are known.
 
-Each action of a batch is chosen as if the actions under way, and those before it in the batch, had
-had imagined outcomes, in the middle of their bounds. The bounds that are reported come from real
-outcomes only.
+Each action of a batch is chosen as if the actions under way, and those before it in the batch,
+already had outcomes: imagined ones, in the middle of their bounds. The bounds that are reported
+come from real outcomes only.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def _imagine(sequence: ConfidenceSequence, point: Array) -> None:
 
     Some function in the confidence set has that value there, and stays in the set as the radius
     grows, so imagined outcomes refute nothing. (With a sparse engine, whose kernel changes with
-    each observation, this is not proved.)
+    each observation, this is not proved. With AnyOf it need not be so: the middle may lie between
+    the classes.)
     """
     try:
         lower, upper = sequence.bounds(point[None], bound=CMM())

@@ -4,11 +4,9 @@
 place                 idea
 ====================  ======================================================================
 ``bound.py``          the interface of every bound, and what its guarantee covers
-``dual_bound.py``     the interface of bounds that are minima of one dual function
 ``ellipsoids.py``     the interface of those that are intervals around ridge estimates
 ``cmm.py``            CMM, the exact bound (Eq. 9)
 ``dual_function.py``  the dual of it, by which it is computed (Thm. 4.5)
-``cone_program.py``   the cone program that checks it (Thm. 4.4)
 ``dmm.py``            DMM, on a grid of ridges
 ``amm.py``            AMM, at one ridge
 ``rivals/``           AY, IGP and the other bounds of the literature

@@ -276,14 +276,17 @@ class DualMinimum:
 def dual_value(unexplained: Array, scale: Array, joint_bound: Array) -> Array:
     """unexplained / (2 scale) + scale joint_bound / 2, as in :class:`DualBound`, rounded up.
 
-    ``joint_bound`` has at most three rounding errors, and this line adds three more.
+    ``joint_bound`` has at most three roundings of EPS / 2 each, and this function adds three: 3 EPS
+    in all, for which 4 EPS are added.
     """
     first, second = unexplained / (2 * scale), scale * joint_bound / 2
     return np.asarray(first + second + 4 * EPS * (np.abs(first) + second))
 
 
 class DualBound(Bound):
-    """A bound that is the smallest, over some ridges alpha, of
+    """A bound that is a minimum of one dual function over ridges and scales.
+
+    Over some ridges alpha, it is the smallest of
 
         s mu_alpha(x) + beta_alpha rho_alpha(x)
             =  min over scale > 0 of  (k(x,x) - p'(K + alpha I)^-1 p) / (2 scale)

@@ -135,7 +135,7 @@ class CMM(DualBound):
 def minimise_dual(
     known: ConfidenceSet, points: Targets, signs: Array, finest: float
 ) -> DualMinimum:
-    """The least value of the dual over ridges, sought first among those above t ``finest``."""
+    """The least value of the dual over ridges, sought first above t times ``finest``."""
     query = known.engine.query(points, finest_per_point=finest)
     values, ridges, scales = minimise_over_ridge(query, DualFunction.of(known), signs)
     # A value that overflows is above the trivial bound anyway.

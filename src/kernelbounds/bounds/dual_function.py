@@ -34,7 +34,7 @@ class DualFunction:
 
     radius: Radius
     refute: Callable[[], None]  # raises where no function is left, when R~^2 is negative
-    count: int = field(default=0, kw_only=True)  # t
+    count: int = field(default=0, kw_only=True)  # t, or p directions
 
     @classmethod
     def of(cls, known: ConfidenceSet) -> Self:

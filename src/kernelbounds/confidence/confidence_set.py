@@ -308,7 +308,7 @@ class ConfidenceSet:
     ) -> ConfidenceSet:
         """The confidence set under another B or sigma, with all settings as they were chosen.
 
-        So c stays as it is, and R_t and the reference ridge do where only B is another one. The
+        So c stays; where only B changes and sigma is known, so do R_t and the reference ridge. The
         directions and weights of a fixed design stay too, as they look at ``chosen_for``.
         Noise scales of single observations are multiplied by what multiplies sigma, so that their
         weights stay, and parts keep their shares. What is assumed after that shares the work on
@@ -324,7 +324,7 @@ class ConfidenceSet:
             noise_scale=a.noise_scale if noise_scale is None else noise_scale,
         )
         radius = None
-        if other.noise_scale == a.noise_scale:
+        if other.noise_scale == a.noise_scale and math.isfinite(a.noise_scale):
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)
         elif math.isfinite(other.noise_scale):  # else R_t follows from B and the outcomes alone
             made = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
@@ -356,8 +356,22 @@ class ConfidenceSet:
         return squared_norms(self.kernel, points, self.engine.data.accuracy_in(points.dim))
 
     def trivial(self, points: Targets) -> Array:
-        """B sqrt(k(x,x)), which bounds |f*(x)|, less its :meth:`level`, by Cauchy-Schwarz; (m,)."""
-        return np.asarray(self.assumptions.norm_bound * np.sqrt(self.prior(points)))
+        """B sqrt(k(x,x)), which bounds |f*(x)|, less its :meth:`level`, by Cauchy-Schwarz; (m,).
+
+        It is rounded up, but where B and the root are so short that nothing is rounded.
+        """
+        norm_bound, prior = self.assumptions.norm_bound, self.prior(points)
+        roots = np.sqrt(prior)
+        dim = points.dim if isinstance(points, Functionals) else points.shape[1]
+        # Products of two numbers with no more digits than single precision has are exact.
+        digits = np.frexp(roots)[0], np.frexp(norm_bound)[0]
+        exact = (digits[0] == digits[0].astype(np.float32)) & (roots * roots == prior)
+        exact &= digits[1] == np.float32(digits[1])
+        if kernels.evaluation_error(self.kernel, dim) is None:  # k(x,x) itself may be off
+            exact = np.zeros(len(roots), dtype=bool)
+        # Values are off by 4 accuracies at most, roots by half of that, and then both are rounded.
+        room = 1 + 4 * self.engine.data.accuracy_in(dim)
+        return np.asarray(norm_bound * roots * np.where(exact, 1.0, room))
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean (g, m), variance (g, m), rounded up, and energy (g,), rounded down, at g ridges."""

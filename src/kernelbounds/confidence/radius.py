@@ -3,13 +3,13 @@
 ==================  ==============  =======================================================
 code                paper           meaning
 ==================  ==============  =======================================================
-``energy``          E_alpha         y' (I + K/alpha)^-1 y
+``energy``          E               E_alpha at alpha = sigma^2/c, or 0
 ``squared``         R_t^2           squared radius of the data constraint, Eq. (8)
 ``around``          R~_alpha,t^2    squared radius of the ridge-centred ellipsoid
 ==================  ==============  =======================================================
 
-R_t^2 is computed by a mixture, ``mixtures/hybrid.py`` or ``mixtures/single.py``, which the noise
-law (``noise/``) asks; ``ConfidenceSet.radius`` has the result.
+The noise law (``noise/``) knows R_t^2 itself, or asks a mixture (``mixtures/``);
+``ConfidenceSet.radius`` has the result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Radius:
     def enlarged(self, by: float) -> Radius:
         """The radius R_t + ``by``, rounded up."""
         more = by * (2 * math.sqrt(self.squared) + by)
-        return Radius(self.energy, self.penalty + more * (1 + 16 * EPS), self.norm_bound)
+        return Radius(self.energy, (self.penalty + more) * (1 + 16 * EPS), self.norm_bound)
 
     @property
     def squared(self) -> float:

@@ -15,12 +15,13 @@ method                 paper                                rounding
 ``log_det_above``      l_alpha = ln det(I + K/alpha)        up
 =====================  ===================================  ============================
 
-Means, variances and the energies below are those of a matrix K' that is at least K in the positive
+Means, variances and ``energy_below`` are those of a matrix K' that is at least K in the positive
 semi-definite order: K itself and room for rounding errors, and with inducing points what those do
-not see. Every bound from K' is valid, and only looser (``docs/mathematics/rounding.md``). Energies
-and log-determinants above are those of K, for radii. Means are not rounded to one side: CMM does
-without them (``PathQuery.unexplained``), and for DMM and AMM it is measured, not proved, that the
-room in variances and energies is enough (``docs/mathematics/claims.md``, Rounding).
+not see. Every bound from K' is valid, and only looser (``docs/mathematics/rounding.md``).
+``energy_above`` and ``log_det_above`` are those of K itself, for R_t. Means are not rounded to one
+side: CMM does without them (``PathQuery.unexplained``), and for DMM and AMM it is measured, not
+proved, that the room in variances and energies is enough (``docs/mathematics/claims.md``,
+Rounding).
 """
 
 from __future__ import annotations
@@ -140,8 +141,8 @@ class Approximation:
 class Fits(NamedTuple):
     """E_alpha and ln det(I + K/alpha) at g ridges, (g,) each, and how many outcomes they are of.
 
-    With sparse engines K is the kernel matrix of the features, and with more than
-    ``exact.FITTED_ROWS`` rows that of some of them.
+    With a sparse engine K is the kernel matrix of the features; with an exact one of more than
+    ``exact.FITTED_ROWS`` rows, that of some of the rows.
     """
 
     energies: Array
@@ -160,7 +161,7 @@ class Directions(ABC):
 
     @abstractmethod
     def squared_norms(self, counts: NDArray[np.intp]) -> Array:
-        """Upper bounds on |V'V| for the first ``counts`` of the directions, as computed."""
+        """Upper bounds on the norm of V'V, for as many leading directions V as ``counts`` say."""
 
 
 class Engine(ABC):
@@ -235,11 +236,11 @@ class Engine(ABC):
 
     @abstractmethod
     def energy_above(self, ridge: float) -> float:
-        """E_alpha of K itself, rounded up."""
+        """An upper bound on E_alpha of K itself; a sparse engine has |y|^2."""
 
     @abstractmethod
     def log_det_above(self, ridge: float) -> float:
-        """ln det(I + K/alpha) of K itself, rounded up."""
+        """An upper bound on ln det(I + K/alpha); a sparse engine has Hadamard's."""
 
     @abstractmethod
     def fits(self, ridges: Array) -> Fits:

@@ -64,7 +64,7 @@ def forecasts_since(
 
 
 def gained_in_blocks(engine: ExactEngine, ridge: float, least: float) -> tuple[float, float]:
-    """Bound the growth of E_alpha and of ln det(I + K/alpha) since the first block from above.
+    """Bound from above how much E_alpha and ln det(I + K/alpha) grew since the first block.
 
     Alpha is the ridge of the next forecast. These are the sums of what forecasts one by one would
     have cost.

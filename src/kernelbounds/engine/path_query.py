@@ -215,7 +215,7 @@ class PathQuery:
 
         Each point has a ridge and a scale of its own; ``inverse`` is :meth:`RidgePath.inverse` of
         the ridges. The border's weights v = S^-1 r are interpolated from those in ``found`` by
-        ``blend`` (g, m), and the border's part evaluated as 2 v'r - v'Sv. For every v that is at
+        ``blend`` (g, m), and the border's part evaluated as 2 v'r - v'Sv. Whatever v is, that is at
         most r' S^-1 r, so the result errs upwards, and the error is of second order in that of v.
         """
         eigen, path, rank = self.path.eigen, self.path, self.path.rank

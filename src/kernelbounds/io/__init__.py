@@ -8,7 +8,6 @@ file               idea
 ``csv_table.py``   tables of numbers in CSV files and workbooks, read and written
 ``csv_file.py``    an open CSV file: its encoding, its separator and its rows
 ``excel.py``       the sheet of a workbook that has the columns
-``columns.py``     columns by the names that users ask for
 ``sources.py``     rows of files, folders, Parquet, Arrow streams and Dask, in batches
 =================  ==========================================================================
 """

@@ -16,8 +16,7 @@ file                idea
 ``stationary.py``   kernels as functions of the distance, and distances
 ``matern.py``       the Matern kernels among them
 ``values.py``       kernel matrices, vectors and diagonals, and how precise they are
-``derivatives.py``  derivatives in x, and how precise they are
-``features.py``     how far the features phi(x) move in a box
+``derivatives.py``  derivatives in x, how precise they are, and how far features move in a box
 ``portable.py``     the same values and derivatives in NumPy, PyTorch, JAX and others
 ``text.py``         kernels as text, which people write and read, and as JSON
 ``rkhs.py``         the space of a kernel: which kernels have one, its smoothness, its functions

@@ -53,7 +53,7 @@ class RunningLosses:
             return noise_scale, np.zeros(none.shape[1])
         scales = self.noise_scale * 2.0**NOISE_SCALE_POWERS
         of_each = sums.reshape(len(NOISE_SCALE_POWERS), -1)
-        at = int(np.searchsorted(scales, noise_scale * (1 - 1e-12)))
+        at = int(np.searchsorted(scales, noise_scale))
         if at == len(scales):
             return noise_scale, np.full(of_each.shape[1], np.inf)
         return float(scales[at]), of_each[at]

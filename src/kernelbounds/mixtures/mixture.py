@@ -89,7 +89,9 @@ class Mixture(ABC):
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
-        """R_t^2 as a sum of two numbers, the first of which is E_alpha at the ridge, or 0.
+        """R_t^2, rounded up, as a sum of two numbers: E_alpha at the ridge, or 0, and the rest.
+
+        With probability at least 1 - delta, the noise energy exceeds it at no time.
 
         Apart from the rest, E_alpha cancels exactly where it is subtracted.
         """

@@ -39,8 +39,10 @@ class RadiusInputs(NamedTuple):
 class Noise(ABC):
     """What is known of the noise y - f*(x).
 
-    A noise law of one's own is a frozen dataclass with the methods below. Where it is random, it
-    must make the noise ``scale``-sub-Gaussian, given its x and all observations added before.
+    A noise law of one's own is a frozen dataclass with the methods below. Its
+    :meth:`squared_radius` promises that ||f*_t - y_t|| <= R_t at all t at once, with probability at
+    least 1 - delta. The default keeps this promise if the noise is ``scale``-sub-Gaussian given its
+    x and all observations added before.
 
     Attributes
     ----------
@@ -102,7 +104,7 @@ class Noise(ABC):
 
     @abstractmethod
     def margin(self, count: int, delta: float) -> float:
-        """A size that none of ``count`` noises exceeds, with probability at least 1 - delta."""
+        """A size that the noise of ``count`` outcomes exceeds with probability at most delta."""
 
     @property
     def unit(self) -> float:

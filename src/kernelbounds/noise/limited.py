@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from kernelbounds.arrays import EPS, as_flag, set_checked
 from kernelbounds.engine import ExactEngine
@@ -138,14 +140,20 @@ class Energy(Noise):
 
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
         """See :class:`Noise`."""
-        return 0.0, self.limit**2
+        return 0.0, _squared_above(self.limit)
 
     def penalty(
         self, mixture: Mixture, engine: ExactEngine, ridge: float, delta: float
     ) -> tuple[float, float]:
         """See :class:`Noise`; energies are not negative."""
-        return self.limit**2, SMALL_RIDGE * ridge
+        return _squared_above(self.limit), SMALL_RIDGE * ridge
 
     def margin(self, count: int, delta: float) -> float:
         """The limit, which one outcome may attain."""
         return self.limit
+
+
+def _squared_above(limit: float) -> float:
+    """The square of a number, rounded up."""
+    found = limit * limit
+    return found if Fraction(found) >= Fraction(limit) ** 2 else math.nextafter(found, math.inf)

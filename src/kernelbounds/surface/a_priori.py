@@ -86,7 +86,7 @@ class APrioriBounds:
         return np.asarray(np.minimum(largest, limits_of(self.known, asked, self.sign)))
 
     def range_over(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
-        """Bound minus the trivial bound, and s f*, from above throughout boxes; (m,) each."""
+        """The lower and upper limits of ceilings of s f* over boxes; (m,) each."""
         features = kernels.features_in_boxes(self.known.kernel, centres, half_widths)
         least_trivial = self.trivial(centres) - self.known.assumptions.norm_bound * features.moved
         lowest = self.shifted(-np.maximum(least_trivial, 0.0))

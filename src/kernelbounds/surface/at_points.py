@@ -1,7 +1,7 @@
 """The bounds that users get: at points or functionals, with facts, classes and the level of f*.
 
-Inside, everything is an upper bound on s f* for one sign s, before clipping to the trivial bounds
-B sqrt(k(x,x)); :func:`extremes` clips.
+Inside, there are upper bounds on s f* or, where it says so, on s (f* - level), for each sign s;
+:func:`extremes` clips them to B sqrt(k(x,x)).
 """
 
 from __future__ import annotations
