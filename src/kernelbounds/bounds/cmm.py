@@ -78,7 +78,8 @@ class CMM(DualBound):
     ----------
     solver : "dual" or "cone"
         "dual" (default) minimises over alpha. "cone" solves the paper's second-order cone
-        program for each point with CVXPY: an independent check, thousands of times slower.
+        program for each point with CVXPY: an independent check, thousands of times slower, and off
+        by the errors of the solver.
 
     Examples
     --------
