@@ -254,6 +254,23 @@ def test_assume_does_not_replace_other_assumptions(run, tmp_path):
     assert there.read_bytes() == content
 
 
+def test_no_command_replaces_the_problem_that_it_was_given(run, shelf, tmp_path):
+    there = tmp_path / "mine" / "problem.json"
+    there.parent.mkdir()
+    Problem(["a=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300).save(there)
+    content, given = there.read_bytes(), ["--problem", there, "--out", "mine"]
+    for words in (
+        ["bound", shelf / "1.csv", *given, "--limits", "0:90"],
+        ["plan", *given, "--noise", "1"],
+        ["calibrate", shelf / "1.csv", *given],
+    ):
+        message = _refused(run, tmp_path, *words)
+        assert "nothing was changed" in message and "--out" in message
+        assert there.read_bytes() == content
+    assert run("bound", shelf / "1.csv", *given)[0] == 0  # It says the same.
+    assert there.read_bytes() == content
+
+
 @pytest.mark.usefixtures("few_functions")
 def test_assume_again_keeps_every_digit_of_the_file(run, monkeypatch):
     """Norms have other last digits with another number of threads; a study rests on the first."""
