@@ -412,7 +412,7 @@ def test_refuted_assumptions(run, shelf, tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("a,y\n0.5,\n0.6,50\n", "line 2, column 'y': '' is a missing value"),
+        ("a,y\n0.5,\n0.6,50\n", "line 2, column 'y': the cell is empty; fill in"),
         ("a y\n0.5 50\n", "its columns are 'a y'"),
         ("a|y\n0.5|50\n", r"its columns are 'a\|y'"),
         ("a,y\n0.5,50\n1.5,51\n", r"line 3: a = 1.5 is not in its range 0:1; correct it"),
@@ -434,6 +434,26 @@ def test_tables_that_are_refused(run, tmp_path, content, match):
     if "'y'" not in match:
         message = _refused(run, tmp_path, "bound", "good.csv", *_inputs(1), "--at", "x.csv")
         assert re.search(match, message)
+
+
+def test_units_in_a_header_are_those_that_were_stated(run, tmp_path):
+    words = ["--input", "a[°C]=0:1", "--output", "y[N/cm]=0:100", *KNOWN]
+    problem = Problem(["a[°C]=0:1"], "y[N/cm]=0:100")
+    write_csv(tmp_path / "asked.csv", {"a [K]": [0.5]})
+    for header, unit, stated in [("a [K],y", "K", "°C"), ("a,y (N/mm)", "N/mm", "N/cm")]:
+        (tmp_path / "x.csv").write_text(f"{header}\n0.5,50\n0.7,60\n")
+        message = _refused(run, tmp_path, "bound", "x.csv", *words)
+        assert f" in {unit}, by its column" in message and f"stated in {stated}" in message
+        with pytest.raises(kb.InputError, match="convert the column"):
+            kb.problem.runs.Runs.read(problem, tmp_path / "x.csv")
+    for header in ("a,y", "a [°C],y(N/cm)", "a (° C),y"):
+        (tmp_path / "x.csv").write_text(f"{header}\n0.5,50\n0.7,60\n")
+        assert len(kb.problem.runs.Runs.read(problem, tmp_path / "x.csv").points) == 2
+    assert "asked.csv has a in K" in _refused(
+        run, tmp_path, "bound", "x.csv", *words, "--at", "asked.csv"
+    )
+    no_unit = Problem(["a=0:1"], "y=0:100")  # There is nothing to compare with.
+    assert len(kb.problem.runs.Runs.read(no_unit, tmp_path / "x.csv").points) == 2
 
 
 def test_time_stamps_are_named_with_all_digits(run, tmp_path):
