@@ -21,13 +21,10 @@ def positions(asked: Sequence[str], names: Sequence[str], source: str) -> list[i
     wanted = ", ".join(f"{brief(name)}{did_you_mean(name, names)}" for name in missing)
     found = shortened(", ".join(map(brief, names)), 120) or "none"
     title = ""
-    if names and len(missing) == len(asked):
-        title = (
-            " The first line that is not blank must have the names of the columns: remove lines "
-            "above it, such as a title."
-        )
+    if names and len(missing) == len(asked) and "did you mean" not in wanted:
+        title = " The names must be in the first line that is not blank: remove a title above them."
     raise InputError(
-        f"{source} has no column{'s' * (len(missing) > 1)} {shortened(wanted, 200)}; "
+        f"{source} has no column{'s' * (len(missing) > 1)} {shortened(wanted, 160)}; "
         f"its columns are {found}.{title}"
     )
 
