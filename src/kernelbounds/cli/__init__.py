@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +22,7 @@ from kernelbounds.cli import (
     plan_command,
     research_commands,
 )
-from kernelbounds.cli.output import warn
+from kernelbounds.cli.output import say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.errors import KernelBoundsError
 
@@ -108,10 +110,37 @@ def _warned(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
         warn(str(message))
 
 
+def _stamps() -> list[tuple[int, int]]:
+    """Return the times and sizes of all files and folders that the command may change."""
+    words = [word.partition("=")[2] if word[:2] == "--" else word for word in sys.argv[1:]]
+    commands = [one.callback for one in app.registered_commands if one.callback is not None]
+    parameters = [inspect.signature(one).parameters for one in commands]
+    folders = [one["out"].default for one in parameters if "out" in one]
+    found = []
+    for path in (*words, *folders):
+        there = (0, 0)
+        with suppress(OSError, ValueError):
+            there = os.stat(path).st_mtime_ns, os.stat(path).st_size
+        found.append(there)
+    return found
+
+
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interrupt that an exception stems from; Typer makes exit code 130 of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 def main() -> None:
-    """Run the command line; the library's own errors become one line and exit code 1."""
+    """Run the command line; the library's own errors become one line and exit code 1.
+
+    An interrupt becomes one line, too, and exit code 130. What it says was kept are the notes of
+    the exception, if the command has made any.
+    """
     _outlive_readers()
     warnings.showwarning = _warned
+    before = _stamps()
     try:
         app(prog_name="kernelbounds")  # also as ``python -m kernelbounds``
     except KernelBoundsError as error:
@@ -120,6 +149,14 @@ def main() -> None:
             Text("error: ", style="red").append(str(error), style="default"), soft_wrap=True
         )
         raise SystemExit(1) from None
+    except BaseException as error:
+        interrupt = _interrupt_behind(error)
+        if interrupt is None or (isinstance(error, SystemExit) and error.code != 130):
+            raise
+        unchanged = _stamps() == before
+        kept = "nothing was changed" if unchanged else "what had been written by then is kept"
+        say(f"interrupted; {' '.join(getattr(interrupt, '__notes__', [])) or kept}", aside=True)
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":
