@@ -494,6 +494,12 @@ def test_words_that_are_refused(run, shelf, tmp_path, words, match):
     assert re.search(match, _refused(run, tmp_path, *words))
 
 
+@pytest.mark.parametrize("words", [["--turns", "one"], ["--delta", "half"], ["--grid", "1"]])
+def test_a_value_that_an_option_refuses_is_shown(run, shelf, words):
+    code, _, err = run("bound", shelf / "1.csv", *_inputs(1), *words)
+    assert code == 2 and f"Invalid value for '{words[0]}'" in err and f"'{words[1]}'" in err
+
+
 def test_folders_that_cannot_be_made(run, shelf, tmp_path):
     (tmp_path / "file").write_text("mine")
     for out in ("file", "file/x"):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
 from kernelbounds import __version__
 from kernelbounds.cli import (
@@ -41,7 +42,23 @@ _HELP = "\n\n".join((
 _FLAGS = dict.fromkeys(("help", "install_completion", "show_completion"), False)
 _DEFAULTS = {**_FLAGS, "study": _FLAGS}
 
-app = typer.Typer(help=_HELP, no_args_is_help=True, context_settings={"default_map": _DEFAULTS})
+
+class _Group(TyperGroup):
+    """Commands that show the value which they refuse; Typer shows only what it should be."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            found: list[Any] = getattr(error.__cause__, "errors", list)()  # those of Pydantic
+            if found:
+                error.message += f", got {found[0]['input']!r}"
+            raise
+
+
+app = typer.Typer(
+    cls=_Group, help=_HELP, no_args_is_help=True, context_settings={"default_map": _DEFAULTS}
+)
 for _command in (
     assume_commands.assume,
     plan_command.plan,
