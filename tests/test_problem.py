@@ -393,6 +393,7 @@ def test_tables_come_as_arrays_dicts_and_data_frames():
     [
         ({"x": [0.5]}, "there is no value for 't'; the inputs are x, t"),
         (pd.DataFrame({"t": [0.5]}), "there is no value for 'x'"),
+        ({"X": [0.5], "T": [1]}, r"for 'x' \(did you mean 'X'\?\), 't' \(did you mean 'T'\?\);"),
         ({"x": [0.1, 0.2], "t": [0.1]}, "the same number of values"),
         ({"x": [0.1, [0.2, 0.3]], "t": [0.1, 0.2]}, "x must be an array of real numbers"),
         ({"x": ["a", "b"], "t": [0.1, 0.2]}, "x has text and not numbers"),
