@@ -625,6 +625,20 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
     assert run(*words) == (130, "", "interrupted; nothing was changed")
 
 
+def test_an_interrupt_after_a_file_beside_the_study_says_that_it_is_kept(run, monkeypatch):
+    """Pictures of a study have a folder by default, which nobody has named."""
+    problem = Problem(["a=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300)
+    kb.Study.create("s.db", problem).close()
+
+    def interrupted(*_):
+        write_csv("first.csv", {"a": [1.0]})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kb.Study, "plot", interrupted)
+    expected = (130, "", "interrupted; what had been written by then is kept")
+    assert run("study", "plot", "s.db") == expected
+
+
 def test_a_refutation_names_columns_that_are_not_inputs_and_no_absurd_numbers(run, tmp_path):
     x, batch = np.tile(np.linspace(0, 1, 6), 2), np.repeat([0.0, 40.0], 6)
     y = 20 + 10 * x + batch
