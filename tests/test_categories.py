@@ -369,7 +369,7 @@ class TestTables:
                 "line 3, column 'quench': 'Water' differs from the level 'water' only in case",
             ),
             ("watr", r"line 3, .*'watr' is not one of the levels oil, water, air \(did you mean"),
-            ("", "line 3, .*missing value"),
+            ("", "line 3, .*the cell is empty"),
         ],
     )
     def test_unknown_levels_have_a_line(self, tmp_path, cell, match):

@@ -254,6 +254,23 @@ def test_assume_does_not_replace_other_assumptions(run, tmp_path):
     assert there.read_bytes() == content
 
 
+def test_no_command_replaces_the_problem_that_it_was_given(run, shelf, tmp_path):
+    there = tmp_path / "mine" / "problem.json"
+    there.parent.mkdir()
+    Problem(["a=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300).save(there)
+    content, given = there.read_bytes(), ["--problem", there, "--out", "mine"]
+    for words in (
+        ["bound", shelf / "1.csv", *given, "--limits", "0:90"],
+        ["plan", *given, "--noise", "1"],
+        ["calibrate", shelf / "1.csv", *given],
+    ):
+        message = _refused(run, tmp_path, *words)
+        assert "nothing was changed" in message and "--out" in message
+        assert there.read_bytes() == content
+    assert run("bound", shelf / "1.csv", *given)[0] == 0  # It says the same.
+    assert there.read_bytes() == content
+
+
 @pytest.mark.usefixtures("few_functions")
 def test_assume_again_keeps_every_digit_of_the_file(run, monkeypatch):
     """Norms have other last digits with another number of threads; a study rests on the first."""
@@ -395,7 +412,7 @@ def test_refuted_assumptions(run, shelf, tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("a,y\n0.5,\n0.6,50\n", "line 2, column 'y': '' is a missing value"),
+        ("a,y\n0.5,\n0.6,50\n", "line 2, column 'y': the cell is empty; fill in"),
         ("a y\n0.5 50\n", "its columns are 'a y'"),
         ("a|y\n0.5|50\n", r"its columns are 'a\|y'"),
         ("a,y\n0.5,50\n1.5,51\n", r"line 3: a = 1.5 is not in its range 0:1; correct it"),
@@ -417,6 +434,26 @@ def test_tables_that_are_refused(run, tmp_path, content, match):
     if "'y'" not in match:
         message = _refused(run, tmp_path, "bound", "good.csv", *_inputs(1), "--at", "x.csv")
         assert re.search(match, message)
+
+
+def test_units_in_a_header_are_those_that_were_stated(run, tmp_path):
+    words = ["--input", "a[°C]=0:1", "--output", "y[N/cm]=0:100", *KNOWN]
+    problem = Problem(["a[°C]=0:1"], "y[N/cm]=0:100")
+    write_csv(tmp_path / "asked.csv", {"a [K]": [0.5]})
+    for header, unit, stated in [("a [K],y", "K", "°C"), ("a,y (N/mm)", "N/mm", "N/cm")]:
+        (tmp_path / "x.csv").write_text(f"{header}\n0.5,50\n0.7,60\n")
+        message = _refused(run, tmp_path, "bound", "x.csv", *words)
+        assert f" in {unit}, by its column" in message and f"stated in {stated}" in message
+        with pytest.raises(kb.InputError, match="convert the column"):
+            kb.problem.runs.Runs.read(problem, tmp_path / "x.csv")
+    for header in ("a,y", "a [°C],y(N/cm)", "a (° C),y"):
+        (tmp_path / "x.csv").write_text(f"{header}\n0.5,50\n0.7,60\n")
+        assert len(kb.problem.runs.Runs.read(problem, tmp_path / "x.csv").points) == 2
+    assert "asked.csv has a in K" in _refused(
+        run, tmp_path, "bound", "x.csv", *words, "--at", "asked.csv"
+    )
+    no_unit = Problem(["a=0:1"], "y=0:100")  # There is nothing to compare with.
+    assert len(kb.problem.runs.Runs.read(no_unit, tmp_path / "x.csv").points) == 2
 
 
 def test_time_stamps_are_named_with_all_digits(run, tmp_path):
@@ -455,6 +492,12 @@ def test_time_stamps_are_named_with_all_digits(run, tmp_path):
 def test_words_that_are_refused(run, shelf, tmp_path, words, match):
     words = [word.format(shelf / "1.csv") if word == "{}" else word for word in words]
     assert re.search(match, _refused(run, tmp_path, *words))
+
+
+@pytest.mark.parametrize("words", [["--turns", "one"], ["--delta", "half"], ["--grid", "1"]])
+def test_a_value_that_an_option_refuses_is_shown(run, shelf, words):
+    code, _, err = run("bound", shelf / "1.csv", *_inputs(1), *words)
+    assert code == 2 and f"Invalid value for '{words[0]}'" in err and f"'{words[1]}'" in err
 
 
 def test_folders_that_cannot_be_made(run, shelf, tmp_path):
@@ -572,12 +615,28 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
 
     monkeypatch.setattr(Results, fails, interrupted)
     code, _, err = run(*words, "--delta", "0.05")
-    assert code == 130 and "Traceback" not in err
+    assert code == 130 and err == "interrupted; what had been written by then is kept"
     after = {path.name: path.read_bytes() for path in (tmp_path / "bounds").iterdir()}
     assert set(after) == set(before)
     assert after["bounds.png"] == before["bounds.png"]
     assert (after["bounds.csv"] == before["bounds.csv"]) == (fails == "table")
     assert Problem.load("bounds/problem.json").delta == 0.05
+    monkeypatch.setattr(kb.problem.runs.Runs, "read", interrupted)
+    assert run(*words) == (130, "", "interrupted; nothing was changed")
+
+
+def test_an_interrupt_after_a_file_beside_the_study_says_that_it_is_kept(run, monkeypatch):
+    """Pictures of a study have a folder by default, which nobody has named."""
+    problem = Problem(["a=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300)
+    kb.Study.create("s.db", problem).close()
+
+    def interrupted(*_):
+        write_csv("first.csv", {"a": [1.0]})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kb.Study, "plot", interrupted)
+    expected = (130, "", "interrupted; what had been written by then is kept")
+    assert run("study", "plot", "s.db") == expected
 
 
 def test_a_refutation_names_columns_that_are_not_inputs_and_no_absurd_numbers(run, tmp_path):
@@ -651,7 +710,9 @@ def test_a_real_interrupt_leaves_nothing(tmp_path):
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == 130 and "Traceback" not in err
+    # Python ends itself by the signal where the interrupt came inside of exec or eval.
+    assert child.returncode in (130, -signal.SIGINT) and "Traceback" not in err
+    assert err.rstrip().endswith("interrupted; nothing was changed")
     assert list(tmp_path.iterdir()) == []
 
 

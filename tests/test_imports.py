@@ -50,6 +50,27 @@ except SystemExit as end:
     assert "kernelbounds.cli.bound_command" in found and not found & SLOW
 
 
+@pytest.mark.parametrize("module", ["typer", "kernelbounds.cli.options", "numpy", "scipy.linalg"])
+def test_an_interrupt_while_modules_are_imported_is_one_line(module, tmp_path):
+    code = f"""
+import sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+sys.argv = ["kernelbounds", "study", "status", "none.db"]
+from kernelbounds.__main__ import main
+main()
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted; nothing was changed\n"
+
+
 def test_every_public_name_can_be_imported():
     for name in kb.__all__:
         assert name in dir(kb) and getattr(kb, name) is not None

@@ -195,13 +195,13 @@ def test_a_bound_of_ones_own():
 def test_a_certificate():
     one = kb.Certificate(np.array([0.41234]), 1.2341, 1.4563, 1.5011, None, 0.26001, index=7)
     assert one_line(one) == (
-        "Certificate(x=[0.4123], index=7, value in [1.234, 1.457], maximum <= 1.51, "
+        "Certificate(x=[0.4123], index=7, value in [1.234, 1.457], maximum <= 1.502, "
         "regret <= 0.261)"
     )
     card = one._repr_html_()
     assert "within 0.261 of the best possible" in words(card) and len(pictures(card)) == 1
     least = kb.Certificate(np.array([1.0, 2.0]), 1.0, 2.0, None, 0.5, 1.5, None, {NASTY: 3.0})
-    assert "minimum >= 0.500" in one_line(least)
+    assert "minimum >= 0.5000" in one_line(least)
     assert NASTY in words(least._repr_html_()), "as text, and not as markup"
 
 
@@ -212,7 +212,7 @@ def test_a_certificate_of_nothing():
 
 @pytest.mark.parametrize(
     ("limit", "said"),
-    [(4.0, "maximum <= 4.00)"), (-1.0, "minimum >= -1.00)"), (math.inf, "[1.00, 3.00])")],
+    [(4.0, "maximum <= 4.000)"), (-1.0, "minimum >= -1.000)"), (math.inf, "[1.00, 3.00])")],
 )
 def test_a_suggestion(limit, said):
     one = kb.Suggestion(np.array([0.5]), 1.0, 3.0, limit, None, {"temperature": 200.0})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from scipy.stats import qmc
 
 import kernelbounds as kb
 from kernelbounds.problem import Problem, assume, plan
+from kernelbounds.problem.drawings import draw_plan
 from kernelbounds.problem.model import WIDTH_POINTS, predicted_half_widths
 from kernelbounds.problem.plans import RUNS, alternatives, counts_up_to, needed, steps_of
 from kernelbounds.problem.random_functions import with_corners
@@ -95,6 +97,10 @@ def test_a_plan():
     # The estimate is far better than the half of the band, within which it is.
     error = expected.simulated_error[simulated]
     assert np.all(error < expected.simulated_half_width[simulated] / 2)
+    legend = draw_plan(expected)[1].figure.legends[0]
+    # A regret among few settings must not look like one over all of them.
+    assert any("among only 256 settings" in text.get_text() for text in legend.texts)
+    pyplot.close("all")
 
 
 def test_a_plan_is_in_units_of_the_output():

@@ -426,6 +426,23 @@ class TestCertificate:
             kb.plot.certificate(rounds, **more)
 
 
+def test_colours_of_maps_end_where_the_values_do():
+    """A class from -20 to 0 makes bounds that are 0 look negative."""
+    box = kb.Box.named(a=(0, 1), b=(0, 1))
+    for log, bounds in [
+        (False, lambda X: (np.zeros(len(X)), 57.9 * X[:, 0] + 2.1)),
+        (True, lambda X: (1 + X[:, 0], 3 + X[:, 0])),
+        (False, lambda X: (np.zeros(len(X)), np.full(len(X), 3.0))),
+    ]:
+        axes = kb.plot.maps(bounds, box, log_output=log)
+        lower, upper = bounds(np.array([[0.0, 0.0], [1.0, 1.0]]))
+        bar = next(one for one in axes[0].figure.axes if one.get_ylabel() == "f(x)")
+        ends = [lower.min(), upper.max()]
+        np.testing.assert_allclose(bar.get_ylim(), ends, rtol=1e-6, atol=1e-6)
+        assert all(ends[0] <= tick <= ends[1] for tick in bar.get_yticks())
+        pyplot.close("all")
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_functions_are_lines(own):
     x, axes = np.array([0.5, 0.1, 1.0]), None if own else given()

@@ -315,6 +315,11 @@ def test_a_kernel_that_does_not_take_the_domains_points_is_refused_at_once():
         kb.KernelUCB(sequence, kb.Box([0, 0, 0], [1, 1, 1]))
 
 
+def test_a_box_of_plain_numbers_is_told_how_it_is_written():
+    with pytest.raises(kb.InputError, match=r"as in Box\(\[0\], \[1\]\), got 0 and 1\."):
+        kb.Box(0, 1)
+
+
 def test_inverted_and_other_impossible_domains():
     for make in (
         lambda: kb.Box([0, 1], [1, 0]),

@@ -223,9 +223,10 @@ def _problem(*inputs, output="yield[%]=0:100", **options):
 @pytest.mark.parametrize(
     ("arguments", "options", "match"),
     [
-        (([], "y=0:1"), {}, r"at least one, got \[\]"),
-        (("x=0:1", "y=0:1"), {}, "inputs must be a sequence .*, got 'x=0:1'"),
-        ((None, "y=0:1"), {}, "inputs must be a sequence"),
+        (([], "y=0:1"), {}, r"must be a list such as .*, got \[\]"),
+        (("x=0:1", "y=0:1"), {}, r"inputs must be a list such as \['x=0:1'\], got 'x=0:1'"),
+        ((None, "y=0:1"), {}, "inputs must be a list"),
+        (({"x": (0, 1)}, "y=0:1"), {}, r"must be a list such as \['temperature=180:220'\], got {"),
         (([None], "y=0:1"), {}, "input must be written as .*, got None"),
         ((["x=0:1"], 5), {}, "output must be written as .*, got 5"),
         ((["x=0:1", "x=0:2"], "y=0:1"), {}, "the name 'x' is given 2 times"),
@@ -392,6 +393,7 @@ def test_tables_come_as_arrays_dicts_and_data_frames():
     [
         ({"x": [0.5]}, "there is no value for 't'; the inputs are x, t"),
         (pd.DataFrame({"t": [0.5]}), "there is no value for 'x'"),
+        ({"X": [0.5], "T": [1]}, r"for 'x' \(did you mean 'X'\?\), 't' \(did you mean 'T'\?\);"),
         ({"x": [0.1, 0.2], "t": [0.1]}, "the same number of values"),
         ({"x": [0.1, [0.2, 0.3]], "t": [0.1, 0.2]}, "x must be an array of real numbers"),
         ({"x": ["a", "b"], "t": [0.1, 0.2]}, "x has text and not numbers"),
@@ -472,7 +474,7 @@ def test_files_keep_all_digits(tmp_path, one, unit, high, noise):
         ({"format": None}, "not a problem of kernelbounds"),
         ({"inputs": 3}, "broken: 'int' object is not iterable"),
         ({"inputs": None}, "broken"),
-        ({"inputs": []}, "at least one"),
+        ({"inputs": []}, "must be a list"),
         ({"inputs": ["x=0:1"]}, "broken"),
         ({"inputs": [{"name": "x", "low": 0}]}, "broken: .*missing 1 required .*'high'"),
         ({"inputs": [{"name": "x", "low": 0, "high": 1, "top": 1}]}, "broken: .*unexpected.*'top'"),

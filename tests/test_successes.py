@@ -118,7 +118,12 @@ class TestWords:
     def test_columns_are_missing(self):
         read = Runs.read
         refused(lambda: read(problem(), {"force": [5.0], "grasped": [1]}), "attempts is missing")
-        refused(lambda: problem().scaled_outcomes([0.5]), "an outcome is a pair, grasped and")
+        refused(lambda: problem().scaled_outcomes([0.5]), "an outcome is a pair of grasped and")
+
+    def test_a_single_outcome_has_no_row_number(self):
+        wrong, right = (60, 50), (40, 50)
+        refused(lambda: problem().scaled_outcomes([wrong]), "^grasped = 60 is more than")
+        refused(lambda: problem().scaled_outcomes([right, wrong]), "^row 1: grasped = 60 is more")
 
 
 class TestBounds:

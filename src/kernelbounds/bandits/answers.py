@@ -31,7 +31,8 @@ class _Answer(ABC):
     def _facts(self) -> dict[str, str]:
         """Return what is known of f* here and anywhere, as texts by name."""
         maximise, limit = self._best
-        best = f"maximum <= {at_most(limit)}" if maximise else f"minimum >= {at_least(limit)}"
+        # With as many digits as a status of a study has.
+        best = f"maximum <= {at_most(limit, 4)}" if maximise else f"minimum >= {at_least(limit, 4)}"
         facts = {"value there": f"in {interval(self.lower, self.upper)}"}
         return facts | ({"anywhere": best} if math.isfinite(limit) else {})
 

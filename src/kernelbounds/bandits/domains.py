@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import qmc
 
-from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, as_whole, brief
+from kernelbounds.arrays import (
+    Array,
+    as_flag,
+    as_floats,
+    as_points,
+    as_scalar,
+    as_vector,
+    as_whole,
+    brief,
+)
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError
 
@@ -100,10 +109,19 @@ class Box:
         names: Sequence[str] | None = None,
         categories: Mapping[Any, Categories] | None = None,
     ) -> None:
-        size = np.size(np.asarray(lower, dtype=object))
+        self.lower, self.upper = as_floats(lower, "lower"), as_floats(upper, "upper")
+        if not (self.lower.ndim == 1 and self.lower.shape == self.upper.shape):
+            both = self.lower.size == self.upper.size == 1
+            example = (
+                f"[{self.lower.item():g}], [{self.upper.item():g}]" if both else "[0, 0], [1, 5]"
+            )
+            raise InputError(
+                "lower and upper must be lists with a number for each coordinate, as in "
+                f"Box({example}), got {brief(lower)} and {brief(upper)}."
+            )
+        size = len(self.lower)
         if size == 0:
             raise InputError("a Box needs at least one coordinate; lower is empty.")
-        self.lower, self.upper = as_vector(lower, "lower", size), as_vector(upper, "upper", size)
         self.names = None if names is None else _checked_names(names, size)
         if np.any(self.lower > self.upper):
             at = int(np.argmax(self.lower > self.upper))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
 from kernelbounds import __version__
 from kernelbounds.cli import (
@@ -20,7 +23,7 @@ from kernelbounds.cli import (
     plan_command,
     research_commands,
 )
-from kernelbounds.cli.output import warn
+from kernelbounds.cli.output import say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.errors import KernelBoundsError
 
@@ -39,7 +42,23 @@ _HELP = "\n\n".join((
 _FLAGS = dict.fromkeys(("help", "install_completion", "show_completion"), False)
 _DEFAULTS = {**_FLAGS, "study": _FLAGS}
 
-app = typer.Typer(help=_HELP, no_args_is_help=True, context_settings={"default_map": _DEFAULTS})
+
+class _Group(TyperGroup):
+    """Commands that show the value which they refuse; Typer shows only what it should be."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            found: list[Any] = getattr(error.__cause__, "errors", list)()  # those of Pydantic
+            if found:
+                error.message += f", got {found[0]['input']!r}"
+            raise
+
+
+app = typer.Typer(
+    cls=_Group, help=_HELP, no_args_is_help=True, context_settings={"default_map": _DEFAULTS}
+)
 for _command in (
     assume_commands.assume,
     plan_command.plan,
@@ -108,10 +127,41 @@ def _warned(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
         warn(str(message))
 
 
+def _stamps() -> list[tuple[int, int]]:
+    """Return the times and sizes of all files and folders that the command may change.
+
+    They are those that are named, those that results have by default, and the folders of these.
+    """
+    words = [word.partition("=")[2] if word[:2] == "--" else word for word in sys.argv[1:]]
+    commands = [one.callback for one in app.registered_commands if one.callback is not None]
+    parameters = [inspect.signature(one).parameters for one in commands]
+    folders = [one["out"].default for one in parameters if "out" in one]
+    found = []
+    paths = [*words, *map(str, folders)]
+    for path in (*paths, *(os.path.dirname(path) or "." for path in paths)):
+        there = (0, 0)
+        with suppress(OSError, ValueError):
+            there = os.stat(path).st_mtime_ns, os.stat(path).st_size
+        found.append(there)
+    return found
+
+
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interrupt that an exception stems from; Typer makes exit code 130 of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 def main() -> None:
-    """Run the command line; the library's own errors become one line and exit code 1."""
+    """Run the command line; the library's own errors become one line and exit code 1.
+
+    An interrupt becomes one line, too, and exit code 130. What it says was kept are the notes of
+    the exception, if the command has made any.
+    """
     _outlive_readers()
     warnings.showwarning = _warned
+    before = _stamps()
     try:
         app(prog_name="kernelbounds")  # also as ``python -m kernelbounds``
     except KernelBoundsError as error:
@@ -120,6 +170,14 @@ def main() -> None:
             Text("error: ", style="red").append(str(error), style="default"), soft_wrap=True
         )
         raise SystemExit(1) from None
+    except BaseException as error:
+        interrupt = _interrupt_behind(error)
+        if interrupt is None or (isinstance(error, SystemExit) and error.code != 130):
+            raise
+        unchanged = _stamps() == before
+        kept = "nothing was changed" if unchanged else "what had been written by then is kept"
+        say(f"interrupted; {' '.join(getattr(interrupt, '__notes__', [])) or kept}", aside=True)
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

@@ -116,12 +116,12 @@ def bound(
 
 def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
     """Return the points at which bounds are asked for, in the user's units."""
-    from kernelbounds.io.csv_table import read_csv
+    from kernelbounds.problem.runs import read_table
 
     if at == "rows":
         return rows
     if at != "grid":
-        table = read_csv(at, problem.inputs.names, problem.inputs.categories_by_name)
+        table = read_table(problem, at, problem.inputs.names)
         return problem.inputs.checked_points(
             table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
         )

@@ -156,8 +156,7 @@ def summarise(found: Found) -> None:
     say(f"{out.name} is {found.there(most)}{smallest if most != least else ''}.")
     widths = out.scaled(found.upper) - out.scaled(found.lower)
     half = float(np.mean(widths[: found.asked]) / 2)
-    bound = out.norm_text(float(problem.norm_bound or 0.0), lambda one: at_most(one, 4))
-    norm = f"a norm of at most {bound}"
+    norm = f"a norm of at most {problem.norm_text}"
     if found.sequence.classes is not None:
         count = len(problem.candidates)
         norm = f"under one of {count} kernels, a norm of at most the B of that one"
@@ -212,7 +211,7 @@ def _less_freedom(problem: kb.Problem) -> str:
 
 
 def say_facts(found: Found) -> None:
-    """Say what is used besides the data, and at which share of the points it makes a difference."""
+    """Say what is used besides the data, and at how many of the points it makes a difference."""
     problem, sequence = found.problem, found.sequence
     if problem.facts:
         shares = sequence.binding_facts(problem.scaled(found.some_points(FACT_POINTS)))
@@ -220,7 +219,7 @@ def say_facts(found: Found) -> None:
         if max(shares) > 0:
             both = zip(facts, shares, strict=True)
             facts = [f"{words} ({100 * share:.0f} %)" for words, share in both]
-            where = "at a share of the points"
+            where = "at some of the points (their share in brackets)"
         say(f"What you know makes the band narrower {where}: {'; '.join(facts)}.")
     if sequence.classes is not None:
         say(kb.problem.checked.kernels_sentence(problem, sequence))

@@ -252,6 +252,21 @@ def with_problem(
     return lambda command: _with_options(command, stated, without)
 
 
+def _refuse_to_replace(file: Path, out: Path, problem: kb.Problem | None) -> None:
+    """Refuse a folder where the file of --problem would get another problem, or one fitted later.
+
+    A study, or bounds that somebody has quoted, may rest on the file.
+    """
+    there = out / "problem.json"
+    if not there.exists() or not there.samefile(file):
+        return
+    if problem is None or problem.as_data() != kb.Problem.load(file).as_data():
+        raise InputError(
+            f"{str(there)!r} is the file of --problem, and this command would replace it by a "
+            "problem that says something else; nothing was changed. Name another folder with --out."
+        )
+
+
 def _with_options(
     command: Callable[..., None], stated: Callable[[dict[str, Any]], Any], without: Collection[str]
 ) -> Callable[..., None]:
@@ -283,7 +298,12 @@ def _with_options(
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
-        problem = stated({one.name: given.pop(one.name) for one in options})
+        statement = {one.name: given.pop(one.name) for one in options}
+        problem = stated(statement)
+        file = statement.get("problem")
+        # A command with --force compares the two by itself.
+        if file is not None and "out" in given and "force" not in given:
+            _refuse_to_replace(file, given["out"], None if without else problem)
         command(problem=problem, **given)
 
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

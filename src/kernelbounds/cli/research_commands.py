@@ -146,12 +146,9 @@ def resumable(out: Path) -> Iterator[None]:
     """Say how to go on when somebody interrupts a long command."""
     try:
         yield
-    except KeyboardInterrupt:
-        say(
-            f"interrupted; finished runs are in {out}, and the same command goes on from there",
-            aside=True,
-        )
-        raise SystemExit(130) from None
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"finished runs are in {out}, and the same command goes on from there")
+        raise
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -155,26 +155,46 @@ def _decodes(binary: BinaryIO, encoding: str) -> bool:
         return False
 
 
-def position(name: str, names: Sequence[str], source: str) -> int:
-    """Find the place of the column with this name among all columns of a source.
+def positions(asked: Sequence[str], names: Sequence[str], source: str) -> list[int]:
+    """Find the places of the columns asked for among all columns of a source.
 
-    A unit may follow the name there, ``temperature [K]`` or ``temperature (K)``.
+    A unit may follow a name there, ``temperature [K]`` or ``temperature (K)``.
     """
+    places = [_position(name, names, source) for name in asked]
+    missing = [name for name, at in zip(asked, places, strict=True) if at is None]
+    if not missing:
+        return [at for at in places if at is not None]
+    wanted = ", ".join(f"{brief(name)}{did_you_mean(name, names)}" for name in missing)
+    found = shortened(", ".join(map(brief, names)), 120) or "none"
+    title = ""
+    if names and len(missing) == len(asked) and "did you mean" not in wanted:
+        title = " The names must be in the first line that is not blank: remove a title above them."
+    raise InputError(
+        f"{source} has no column{'s' * (len(missing) > 1)} {shortened(wanted, 160)}; "
+        f"its columns are {found}.{title}"
+    )
+
+
+def unit_in_header(name: str, header: str) -> str:
+    """Return the unit that follows the name in the header of a column, or an empty text.
+
+    >>> unit_in_header("temperature", "temperature [K]"), unit_in_header("yield", "yield")
+    ('K', '')
+    """
+    return header.strip()[len(name.strip()) :].strip()[1:-1].strip()
+
+
+def _position(name: str, names: Sequence[str], source: str) -> int | None:
     count = names.count(name)
     if count == 1:
         return names.index(name)
-    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
-    places = [at for at, one in enumerate(names) if with_unit.fullmatch(one)]
-    if not count and len(places) == 1:
-        return places[0]
     if count:
         raise InputError(
             f"{source} has {count} columns named {brief(name)}; give each a name of its own."
         )
-    found = shortened(", ".join(map(brief, names)), 120) or "none"
-    raise InputError(
-        f"{source} has no column {brief(name)}{did_you_mean(name, names)}; its columns are {found}."
-    )
+    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
+    places = [at for at, one in enumerate(names) if with_unit.fullmatch(one)]
+    return places[0] if len(places) == 1 else None
 
 
 def check_names(columns: Sequence[str]) -> None:

@@ -29,20 +29,24 @@ from kernelbounds.arrays import LARGEST, as_floats, brief
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError
 from kernelbounds.io import excel, files
-from kernelbounds.io.csv_file import BLANK, SEPARATORS, CsvFile, check_names, position
+from kernelbounds.io.csv_file import BLANK, SEPARATORS, CsvFile, check_names, positions
 
 MISSING_MARKS = frozenset(["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "?"])
 
 # What is wrong with a value, and what to do about it.
-HAS_NO_VALUE = "is a missing value; fill in what was measured, or remove its row"
+FILL_IN = (
+    "; fill in what was measured, or remove its row, but not if the run failed because of its "
+    "outcome: without such runs there is no guarantee"
+)
+HAS_NO_VALUE = f"is a missing value{FILL_IN}"
 IS_NO_NUMBER = f"is not a finite number of size up to {LARGEST:g}"
 HOW_TO_WRITE = (
     "; write numbers like 1234.5, without units, percent signs and separators of thousands, and "
     "dates as hours or days since the start"
 )
 HAS_UNCLEAR_COMMA = (
-    "has a comma, which may be decimal, of thousands or between cells; write all numbers with a "
-    "decimal point"
+    "has a comma that may stand for a decimal point, or separate thousands or cells; write all "
+    "numbers with a decimal point"
 )
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -60,13 +64,16 @@ class CsvTable:
         lists of the names of levels.
     lines : array of int
         The line of the file on which each row begins, for messages.
+    headers : dict of str to str
+        The headers of the columns asked for, where a unit may follow the name.
     others : tuple of str
         The names of the columns that were not asked for.
     """
 
     columns: dict[str, Any]
     lines: NDArray[np.int64]
-    others: tuple[str, ...] = ()
+    headers: dict[str, str]
+    others: tuple[str, ...]
 
 
 def read_csv(
@@ -131,7 +138,8 @@ def _batches(
     categories: Mapping[str, Categories],
 ) -> Iterator[CsvTable]:
     name = file.name
-    places = [position(column.strip(), file.header, name) for column in columns]
+    places = positions([column.strip() for column in columns], file.header, name)
+    headers = {one: file.header[at] for one, at in zip(columns, places, strict=True)}
     others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
     cells = _CellReader(name, commas_separate=file.commas_separate)
     lines: list[int] = []
@@ -142,7 +150,7 @@ def _batches(
             column: given if column in categories else np.array(given, dtype=np.float64)
             for column, given in values.items()
         }
-        return CsvTable(found, np.array(lines, dtype=np.int64), others)
+        return CsvTable(found, np.array(lines, dtype=np.int64), headers, others)
 
     for line, record in file.rows():
         if len(lines) == rows:
@@ -203,7 +211,9 @@ class _CellReader:
 
     def _refused(self, cell: str, line: int, column: str, what: str) -> InputError:
         place = f"{self._file}, line {line}, column {brief(column)}"
-        return InputError(f"{place}: {brief(cell.strip())} {what}.")
+        text = cell.strip()
+        wrong = f"{brief(text)} {what}" if text else f"the cell is empty{FILL_IN}"
+        return InputError(f"{place}: {wrong}.")
 
 
 def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.io import files
-from kernelbounds.io.csv_file import position
+from kernelbounds.io.csv_file import positions
 from kernelbounds.io.csv_table import HAS_NO_VALUE, IS_NO_NUMBER, csv_batches
 from kernelbounds.io.files import named
 
@@ -217,8 +217,7 @@ def _between(batches: Any, start: int, stop: int) -> Iterator[Any]:
 
 def partitions(frame: Any, columns: Sequence[str]) -> list[Any]:
     """The partitions of a Dask dataframe, as Delayed objects that read these columns only."""
-    for name in columns:
-        position(name, list(frame.columns), "the Dask dataframe")
+    positions(columns, list(frame.columns), "the Dask dataframe")
     return list(frame[list(columns)].to_delayed())
 
 
@@ -261,8 +260,8 @@ def _check_columns(pyarrow: Any, schema: Any, columns: Sequence[str], source: st
     allowed = (
         types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null
     )  # fmt: skip
-    for name in columns:
-        kind = schema.field(position(name, schema.names, source)).type
+    for name, at in zip(columns, positions(columns, schema.names, source), strict=True):
+        kind = schema.field(at).type
         if not any(is_of_kind(kind) for is_of_kind in allowed):
             raise InputError(
                 f"{source}, column {brief(name)}: it is of type {shortened(str(kind))}, and not of "

@@ -177,23 +177,26 @@ def is_leftmost(ax: Axes) -> bool:
 
 
 def legend(axes: list[Axes], own: bool) -> None:
-    """Put a legend above the panels of a figure of our own, where it hides nothing.
+    """Put a legend of all panels above those of a figure of our own, where it hides nothing.
 
-    In a figure of the user's it is put into the first panel.
+    In a figure of the user's, one of the first panel is put into that.
     """
     first = axes[0]
-    handles, labels = first.get_legend_handles_labels()
-    if not handles:
+    named: dict[str, Any] = {}
+    for ax in axes if own else axes[:1]:
+        named |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    if not named:
         return
     if not own:
         first.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
         return
     figure: Any = first.figure
-    widest = HANDLE_WIDTH + LETTER_WIDTH * max(map(len, labels))
-    columns = min(max(int(figure.get_figwidth() / widest), 1), len(labels))
+    widest = HANDLE_WIDTH + LETTER_WIDTH * max(map(len, named))
+    columns = min(max(int(figure.get_figwidth() / widest), 1), len(named))
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize="small"
-    )
+        named.values(), named.keys(), loc="outside upper center", ncols=columns, frameon=False,
+        fontsize="small",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

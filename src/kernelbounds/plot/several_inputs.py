@@ -110,7 +110,7 @@ def maps(
     for row, (level, face) in enumerate(faces):
         here, beside = known.at_face(point, face), []
         for ax, one in zip(panels[columns * row :], drawn, strict=False):
-            contours = _contours(ax, x, y, one.values[row], one, log_output)
+            contours, ticks = _contours(ax, x, y, one.values[row], one, log_output)
             if observed is not None:
                 opacity = known.nearness(observed[0], here, [across, up])
                 contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
@@ -124,7 +124,7 @@ def maps(
             ax.set_title(canvas.as_written(named), fontsize="medium")
             beside.append(ax)
             if one.has_bar:
-                _add_colour_bar(beside, contours, one.label, log_output)
+                _add_colour_bar(beside, contours, one.label, ticks, log_output)
                 beside = []
     held = [i for i in range(domain.dim) if i not in (across, up, *varying)]
     if axes is None and 0 < len(held) <= MOST_TITLED:
@@ -176,18 +176,23 @@ def _maps_of(
     return drawn
 
 
-def _add_colour_bar(beside: list[Axes], contours: Any, label: str, log: bool) -> None:
+def _add_colour_bar(
+    beside: list[Axes], contours: Any, label: str, ticks: list[float], log: bool
+) -> None:
     """Put a colour bar beside the last of these axes, which share it."""
     bar = beside[-1].figure.colorbar(contours, ax=beside, label=canvas.as_written(label))
-    if log:
-        inner = contours.levels[1:-1]
-        bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
-        bar.minorticks_off()
+    bar.set_ticks(ticks, labels=[f"{one:g}" for one in ticks] if log else None, minor=False)
+    bar.minorticks_off()
     bar.outline.set_visible(False)
 
 
-def _contours(ax: Axes, x: Array, y: Array, values: Array, one: Map, log: bool) -> Any:
-    """Draw filled contours of values (y, x), with thin lines between them."""
+def _contours(
+    ax: Axes, x: Array, y: Array, values: Array, one: Map, log: bool
+) -> tuple[Any, list[float]]:
+    """Draw filled contours of values (y, x), with thin lines between, and return their ticks.
+
+    The colours end where the values do: a class from -20 to 0 makes a bound of 0 look negative.
+    """
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
@@ -196,18 +201,20 @@ def _contours(ax: Axes, x: Array, y: Array, values: Array, one: Map, log: bool) 
         raise InputError("there is nothing to draw: the bounds are infinite at all points.")
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
-    levels = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
     if log:  # equal ratios between levels, of two digits each
-        steps = {float(f"{step:.2g}") for step in np.geomspace(low, high, MOST_LEVELS)}
-        inner = [step for step in sorted(steps) if low < step < high]
-        levels = [low - least, *inner, high + least]
+        ticks = sorted({float(f"{step:.2g}") for step in np.geomspace(low, high, MOST_LEVELS)})
+    else:
+        ticks = list(MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low, high))
+    inner = [step for step in ticks if low + least < step < high - least]
+    levels = [low - least, *inner, high + least]
     shown = np.ma.masked_invalid(values)
     norm = LogNorm(levels[0], levels[-1]) if log else None
     drawn = ax.contourf(x, y, shown, levels=levels, cmap=one.colours, norm=norm)
     ax.contour(
         x, y, shown, levels=levels, colors="white", linestyles="-", linewidths=0.4, alpha=0.6
     )
-    return drawn
+    within = [step for step in ticks if levels[0] <= step <= levels[-1]]
+    return drawn, within if high - low > 2 * least else [low]
 
 
 def _two(known: PlottedInputs, inputs: tuple[Any, Any] | None) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from kernelbounds.bounds import Bound
 from kernelbounds.plot import canvas
 from kernelbounds.problem.assuming import Assumed
 from kernelbounds.problem.inputs import Input
-from kernelbounds.problem.plans import Plan
+from kernelbounds.problem.plans import ACTIONS, Plan
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.runs import Runs
 from kernelbounds.sequence import ConfidenceSequence
@@ -115,10 +115,12 @@ def draw_plan(expected: Plan) -> Any:
     for ax, name, row in zip(panels, names, rows, strict=True):
         most, usual, trivial = (out.widths(np.asarray(part)) for part in row)
         ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
-        ax.plot(
-            expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
-            label="simulated, with functions like yours",
-        )  # fmt: skip
+        # Its regret is that of fewer choices, so it must not look like the same thing as "at most".
+        colour, how = canvas.COLOURS[1], "simulated, with functions like yours"
+        if ax is panels[1]:
+            colour = canvas.COLOURS[2]
+            how = f"simulated, choosing among only {ACTIONS} settings"
+        ax.plot(expected.counts, usual, "s-", markersize=3, color=colour, label=how)
         if ax is panels[0]:
             ax.plot(
                 expected.counts, out.widths(expected.simulated_error), "^", markersize=3,

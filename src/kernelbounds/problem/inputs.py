@@ -28,7 +28,7 @@ from kernelbounds.arrays import (
 )
 from kernelbounds.bandits import Box
 from kernelbounds.categories import Categories
-from kernelbounds.errors import InputError
+from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.problem.quantities import NUMBER, Quantity, in_digits, name_and_unit, parsed_range
 
 # A value that exceeds a range by less than this, relative to the range, is taken for its end: the
@@ -305,8 +305,10 @@ class Inputs(tuple[Input, ...]):
         if isinstance(X, Mapping) or hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X]
             if missing:
+                given = [str(name) for name in X]
+                wanted = ", ".join(f"{name!r}{did_you_mean(name, given)}" for name in missing)
                 raise InputError(
-                    f"there is no value for {missing[0]!r}; the inputs are "
+                    f"there is no value for {shortened(wanted, 200)}; the inputs are "
                     f"{shortened(', '.join(self.names), 200)}."
                 )
             columns = [one.numbers(X[one.name]) for one in self]

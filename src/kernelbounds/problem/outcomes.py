@@ -86,8 +86,8 @@ class Counts:
         pairs = as_floats(given, f"{self.successes} and {self.tries}")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise InputError(
-                f"an outcome is a pair, {self.successes} and {self.tries}, got an array of shape "
-                f"{pairs.shape} for all of them."
+                f"an outcome is a pair of {self.successes} and {self.tries}, such as (16, 20), and "
+                f"not a rate, got {brief(given)}."
             )
         for row, (k, n) in enumerate(pairs.tolist()):
             succeeded, tried = (

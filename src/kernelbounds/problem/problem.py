@@ -162,7 +162,12 @@ class Problem:
         tries: str | None = None,
     ) -> None:
         if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
-            raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
+            example = (
+                repr(inputs) if isinstance(inputs, str) and inputs else "'temperature=180:220'"
+            )
+            raise InputError(
+                f"inputs must be a list such as [{shortened(example)}], got {brief(inputs)}."
+            )
         parsed = Inputs(one if isinstance(one, Input) else Input.parse(one) for one in inputs)
         output = output if isinstance(output, Output) else Output.parse(output)
         names = [*parsed.names, output.name]
@@ -322,19 +327,21 @@ class Problem:
         return f"with probability {confidence(self.delta)}" if self.delta else "for certain"
 
     def scaled_outcomes(
-        self, y: Any, place: Callable[[int], str] = "row {}: ".format
+        self, y: Any, place: Callable[[int], str] | None = None
     ) -> tuple[Array, Array | None]:
         """Return outcomes (n,) and their noise scales, as :meth:`sequence` takes them.
 
-        OutcomeScale are in the user's units; where the output is a rate, they are pairs (n, 2) of
+        Outcomes are in the user's units; where the output is a rate, they are pairs (n, 2) of
         successes and tries. Logarithmic outputs become their natural logarithms. The noise scales
-        are None where they are those of the sequence. ``place`` says where a row is, in messages.
+        are None where they are those of the sequence. ``place`` says where a row is, in messages;
+        by default that is its number where there are several.
 
         >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts")
         >>> problem.scaled_outcomes([[7, 10], [25, 25]])
         (array([0.7, 1. ]), array([0.15811388, 0.1       ]))
         """
-        return self.outcomes.scaled(y, place)
+        numbered = "row {}: " if len(y) > 1 else ""
+        return self.outcomes.scaled(y, place or numbered.format)
 
     def bounds(
         self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,9 +19,10 @@ from scipy.stats import combine_pvalues, qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_vector, brief
+from kernelbounds.arrays import Array, as_vector, brief, shortened
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import read_csv
+from kernelbounds.io.csv_file import unit_in_header
+from kernelbounds.io.csv_table import CsvTable, read_csv
 from kernelbounds.problem.problem import Problem
 
 # A message names no more lines of a table, or columns, than this.
@@ -69,7 +71,7 @@ class Runs:
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
-            found = read_csv(table, names, problem.inputs.categories_by_name, name)
+            found = read_table(problem, table, names, name)
             columns, lines, others = found.columns, found.lines.tolist(), found.others
             noun, place = "line", f"{name or os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
@@ -103,6 +105,31 @@ class Runs:
     def place(self, row: int) -> str:
         """Say where a row is: "line 3" of a file, or "row 2"."""
         return f"{self.noun} {self.lines[row]}"
+
+
+def read_table(
+    problem: Problem, path: str | PathLike[str], names: Sequence[str], name: str | None = None
+) -> CsvTable:
+    """Read columns of a CSV file, and refuse a unit in its header that is not the one stated.
+
+    Messages call the file by ``name``, or by its path.
+    """
+    table = read_csv(path, names, problem.inputs.categories_by_name, name)
+    for one in (*problem.inputs, problem.output):
+        header = table.headers.get(one.name, one.name)
+        unit = unit_in_header(one.name, header)
+        if unit and one.unit and _written(unit) != _written(one.unit):
+            raise InputError(
+                f"{name or os.fspath(path)} has {one.name} in {shortened(unit)}, by its column "
+                f"{brief(header)}, and it was stated in {one.unit}: convert the column, or, if its "
+                f"numbers are in {one.unit}, name it {one.label!r} or {one.name!r}."
+            )
+    return table
+
+
+def _written(unit: str) -> str:
+    """Write a unit in one way: without blanks, and with one of the two signs for micro."""
+    return "".join(unicodedata.normalize("NFKC", unit).split())
 
 
 def first_few(names: Sequence[object]) -> str:
