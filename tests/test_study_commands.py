@@ -197,3 +197,73 @@ def test_errors_are_one_line_for_people_and_an_exit_code_for_scripts(reactor):
     assert found.returncode == 1 and found.stdout == ""
     assert found.stderr.startswith("error: there is no study 'nowhere.db'")
     assert found.stderr.count("\n") == 1
+
+
+# --- what is written never replaces what was told
+
+
+@pytest.fixture
+def names_of_a_study(reactor, folder):
+    """One study by its name, a relative path, a symbolic link, and beside it under a hard link."""
+    done("tell", reactor, *SETTINGS, "yield=63")
+    (folder / "sub").mkdir()
+    (folder / "link.csv").symlink_to(reactor)
+    os.link(reactor, "hard.csv")
+    return [reactor, f"sub/../{reactor}", "link.csv", "hard.csv", str(folder / reactor)]
+
+
+def test_no_command_writes_over_a_study(names_of_a_study, folder):
+    done("create", "other.db", *CREATE, *KNOWN)
+    with kb.Study("reactor.db") as opened:
+        for name in [*names_of_a_study, "other.db"]:
+            before = Path(name).read_bytes()
+            for words in (["export", "reactor.db", name], ["report", "reactor.db", "--out", name]):
+                assert "it is a study, or another SQLite database, which is never" in refused(
+                    *words
+                )
+            for write in (opened.export, opened.problem.save, opened.sequence.save):
+                with pytest.raises(kb.InputError, match="which is never replaced; name another"):
+                    write(name)
+            assert Path(name).read_bytes() == before
+    pytest.importorskip("matplotlib")
+    os.link("reactor.db", "history.png")
+    assert "which is never replaced" in refused("plot", "reactor.db", "--seconds", "0.1")
+    assert "observations: 1" in done("status", "reactor.db", "--seconds", "0.1")
+
+
+def test_a_study_that_is_made_while_a_file_is_written_stays(reactor, folder):
+    from kernelbounds.io import files
+
+    study_itself = Path(reactor).read_bytes()
+    with pytest.raises(OSError, match="which is never replaced"), files.replacing(Path("a")) as out:
+        out.write(b"later")
+        Path("a").write_bytes(study_itself)
+    assert Path("a").read_bytes() == study_itself
+
+
+def test_an_export_replaces_only_exports(reactor):
+    raw = "trial,temperature,pressure,catalyst,yield\n1,200,2e5,0.4,63\n"
+    done("export", reactor, "runs.csv")
+    done("tell", reactor, *SETTINGS, "yield=63")
+    assert "wrote 1 observation to runs.csv" in done("export", reactor, "runs.csv")
+    done("note", reactor, "1", "new batch")
+    done("export", reactor, "runs.csv")
+    done("export", reactor, "runs.csv")
+    assert "new batch" in Path("runs.csv").read_text()
+    for text in (raw.replace("trial", "operator"), "some notes\n", raw.replace(",", ";"), "\0"):
+        Path("other.csv").write_text(text)
+        assert "is not an export of this study; name another" in refused(
+            "export", reactor, "other.csv"
+        )
+        assert Path("other.csv").read_text() == text
+    Path("old.csv").write_text(raw)
+    done("import", reactor, "old.csv", "--skip", "0")
+    assert "runs of this study were imported from it" in refused("export", reactor, "old.csv")
+
+
+def test_a_report_replaces_only_reports(reactor, monkeypatch):
+    pytest.importorskip("jinja2")
+    Path("reactor.html").write_text("<html>my notes</html>")
+    assert "is not the page of a study" in refused("report", reactor)
+    for _ in range(2):
+        done("report", reactor, "--out", "new.html")

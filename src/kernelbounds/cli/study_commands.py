@@ -375,9 +375,9 @@ def drop(
 @study_app.command("export")
 def export(
     file: FileArgument,
-    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write, or to replace.")],
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write.")],
 ) -> None:
-    """Write all observations to a CSV file."""
+    """Write all observations to a CSV file, which is new or an earlier export."""
     with kb.Study(file) as study:
         study.export(csv)
         typer.echo(f"wrote {counted(len(study), 'observation')} to {csv}")

@@ -19,7 +19,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.display import page_style
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
-from kernelbounds.io.files import failure_reported, write_text
+from kernelbounds.io.files import check_writable, content_begins, failure_reported, write_text
 from kernelbounds.kernels.text import kernel_to_text
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.studio import svg
@@ -36,6 +36,8 @@ Section = tuple[str, dict[str, Any]]
 CERTIFICATE_SECONDS, HISTORY_SECONDS = 4.0, 10.0
 TRIALS_OF_PAGE = 50
 MOST_TRIALS = 1000  # The table of the report has the newest ones, up to this many.
+# How the title of a page ends, by which an earlier page is known.
+OF_A_PAGE = "· kernelbounds</title>"
 AIMS = {
     "best": "the most promising settings",
     "certificate": "what proves soonest how good the best is",
@@ -323,11 +325,22 @@ def report(one: OpenStudy) -> str:
 
 
 def save_report(study: Path, out: Path) -> None:
-    """Write the page of a study to a file, whole or not at all."""
+    """Write the page of a study to a file, whole or not at all.
+
+    A file that is there already is replaced only if it is such a page, and never if it is a study.
+    """
+    doing = f"write the page to {str(out)!r}"
+    with failure_reported(doing):
+        check_writable(out)
+        begins = content_begins(out, 4096).decode(errors="replace")
+        if begins and OF_A_PAGE not in begins:
+            raise OSError(
+                0, "it is there already, and is not the page of a study; name another file: --out"
+            )
     one = OpenStudy(study.stem, study)
     try:
         page = report(one)
     finally:
         one.study.close()
-    with failure_reported(f"write the page to {str(out)!r}"):
+    with failure_reported(doing):
         write_text(out, page)

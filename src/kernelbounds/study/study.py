@@ -21,6 +21,7 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
+from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
@@ -514,5 +515,19 @@ class Study:
             return pictures.over_time(self, self._findings.outcomes, found)
 
     def export(self, path: str | PathLike[str]) -> None:
-        """Write the observations to a CSV file, whole or not at all."""
-        write_csv(path, self.observations)
+        """Write the observations to a CSV file, whole or not at all.
+
+        A file that is there already is replaced only if it is an earlier export. A study is never
+        replaced, nor a table from which runs were imported.
+        """
+        target, columns = files.as_path(path), self.observations
+        with files.failure_reported(f"write {files.named(target)}"):
+            files.check_writable(target)
+            imported = {one.source for one in self._store.outcomes}
+            if telling.name_from(self.path, target) in imported:
+                raise OSError(0, "runs of this study were imported from it; name another file")
+            if not telling.may_be_export(target, columns):
+                raise OSError(
+                    0, "it is there already, and is not an export of this study; name another file"
+                )
+        write_csv(target, columns)
