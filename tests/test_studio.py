@@ -340,6 +340,36 @@ def test_the_report_is_one_file_without_a_network(oven, quick, run):
     assert page.count('<th scope="row">') >= 8 and "Proved within" in page
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"noise": 0.3}, "only if the revised assumptions would have been made without these data"),
+        ({"noise": 0.9}, "only if the numbers that were revised are not tuned to these data"),
+        ({"limits": None, "delta": 0.001}, "with probability 0.99, if the assumptions hold."),
+    ],
+)
+def test_pages_say_what_a_revision_leaves_of_the_guarantee(oven, quick, run, changes, said):
+    new = oven.with_name("new.db")
+    with kb.Study(oven) as study, study.revise(new, study.problem.replace(**changes)) as made:
+        last = made.revisions[-1]
+    run("study", "report", new)
+    report = new.with_suffix(".html").read_text(encoding="utf-8")
+    desk = desks.Desk([new])
+    with page_of(desk) as client:
+        client.get(f"/?token={TOKEN}")
+        parts = {name: text(client.get(f"/study/new/{name}")) for name in PARTS}
+    desk.close()
+    page = " ".join(unescape(re.sub("<[^>]*>", " ", report)).split())
+    for shown in (page, parts["assumptions"]):
+        assert last.changes[0] in shown and last.guarantee in shown
+        assert "before the data, and every" not in shown and "when the study was made" not in shown
+    for shown in (page, parts["summary"], page[page.index("Made by kernelbounds") :]):
+        assert said in shown
+    assert "0.999" not in page and " fine " not in page
+    warned = "The assumptions were revised after the data."
+    assert (warned in page) == (warned in parts["summary"]) == (last.level in ("weaker", "none"))
+
+
 # ---- the command, in a browser
 
 

@@ -297,6 +297,31 @@ def test_a_revised_study_has_no_outcome_that_was_not_checked(tmp_path, monkeypat
             study.revise(":memory:", problem().replace(inputs=NARROW))
 
 
+@pytest.mark.parametrize(
+    ("changes", "sure", "condition"),
+    [
+        ({"noise": 0.3}, 0.99, "only if the revised assumptions would have been made without"),
+        ({"noise": 1.0, "delta": 0.001}, 0.999, "only if the numbers that were revised are not"),
+        ({"delta": 0.001}, 0.99, ""),
+        ({"limits": "0:100", "delta": 0.001}, 0.99, ""),
+    ],
+)
+def test_what_is_said_to_be_guaranteed_depends_on_the_revision(
+    told, tmp_path, changes, sure, condition
+):
+    new = told[1].revise(tmp_path / "new.db", problem(**changes))
+    status = new.status(seconds=0.1)
+    assert status.as_data()["confidence"] == pytest.approx(sure)
+    assert f"with probability {sure:g}, if the assumptions hold" in str(status)
+    for text in (
+        status.headline,
+        status.certainty,
+        study("tell", tmp_path / "new.db", "temperature=200", "catalyst=0.5", "yield=60"),
+        study("ask", new.path),
+    ):
+        assert ("only if" in text) == bool(condition) and condition in text, text
+
+
 def test_the_oldest_delta_counts():
     first = kb.Study.create(":memory:", problem(delta=0.05, limits="0:100"))
     second = first.revise(":memory:", problem(delta=0.01, limits="0:100"))

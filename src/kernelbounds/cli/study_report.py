@@ -60,6 +60,8 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
     for why, numbers in reasons.items():
         if why:
             say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
+    if condition := kb.study.revision.condition_of(study.revisions):
+        say(f"guaranteed {condition}")
 
 
 def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:
@@ -104,7 +106,8 @@ def described(study: kb.Study, trial: kb.study.Trial) -> str:
     """Write the settings of a trial, and what is known of the output there now."""
     out, unit = study.problem.output, study.problem.output.after_number
     estimate, lower, upper, same = _known_now(study, trial)
-    known = f"{out.name} {out.about(estimate, lower, upper)}"
+    condition = kb.study.revision.condition_of(study.revisions)
+    known = f"{out.name} {out.about(estimate, lower, upper)}{condition and f', {condition}'}"
     if lower <= out.low and upper >= out.high:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
     lines = [f"trial {trial.number}: {study.problem.inputs.settings_text(trial.values.values())}"]
@@ -144,7 +147,11 @@ def certify(study: kb.Study) -> None:
         regret = study.certificate(TELL_SECONDS).regret
         if math.isfinite(regret):
             within = study.problem.output.amount(regret)
-            typer.echo(f"certified: the best settings known are within {within} of the best")
+            condition = kb.study.revision.condition_of(study.revisions)
+            typer.echo(
+                f"certified: the best settings known are within {within} of the best"
+                f"{condition and f', {condition}'}"
+            )
     except EmptyConfidenceSetError:
         remark(
             "the outcomes now contradict the assumptions, so there is no certificate; "

@@ -26,6 +26,7 @@ from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.studio.forms import Answers, first, number, settings, whole
 from kernelbounds.study import Status, Trial
+from kernelbounds.study.revision import certainty, condition_of, proved_delta
 from kernelbounds.study.status import checked_in_words
 from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
@@ -62,7 +63,7 @@ def _templates() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     found.globals |= {"version": __version__, "at_least": at_least, "at_most": at_most}
-    found.filters |= {"about": about, "setting": _setting_text}
+    found.filters |= {"about": about, "setting": _setting_text, "sentence": _sentence}
     return found
 
 
@@ -76,13 +77,18 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
     """Fill a template about a study."""
     return render(
         template, name=one.name, study=one.study, problem=one.study.problem, live=live,
-        confidence=f"{100 * (1 - one.study.problem.delta):.12g} %", **values,
+        certainty=certainty(one.study.problem, one.study.revisions),
+        condition=condition_of(one.study.revisions), **values,
     )  # fmt: skip
 
 
 def _setting_text(value: float | str) -> str:
     """Write a setting: the name of a level, or a number as it would be dialled in."""
     return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def soon(one: OpenStudy, given: Answers) -> Section:
@@ -216,7 +222,8 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             default = f"{best.upper + room if study.minimise else best.lower - room:.3g}"
     kernel = "" if problem.kernel is None else kernel_to_text(problem.kernel)
     rows.append(("kernel", kernel, "of inputs scaled to [0, 1]", ""))
-    rows.append(("probability that a bound ever fails", f"{problem.delta:g}", "delta", ""))
+    fails = proved_delta(problem, study.revisions)
+    rows.append(("probability that a bound ever fails", f"{fails:g}", "", ""))
     # A question about the assumptions is asked again when the study has changed.
     asked = first(given, "value") if first(given, "asked") else ""
     return "assumptions.html", {"status": found, "rows": rows, "default": default, "asked": asked}

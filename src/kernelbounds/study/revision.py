@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import as_flag, brief
+from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
@@ -53,6 +54,13 @@ GUARANTEES = {
     "guarantee.",
     NONE: "There is no guarantee, unless you would have made the new assumptions without these "
     "data: then bounds hold with probability {new:g}.",
+}
+# What any bound depends on after a revision, besides its assumptions.
+CONDITIONS = {
+    KEPT: "",
+    STATED: "",
+    WEAKER: "only if the numbers that were revised are not tuned to these data",
+    NONE: "only if the revised assumptions would have been made without these data",
 }
 
 
@@ -100,6 +108,23 @@ class Revision:
 
     def __str__(self) -> str:
         return f"revised from {self.file} ({'; '.join(self.changes)}): {self.guarantee}"
+
+
+def condition_of(revisions: Sequence[Revision]) -> str:
+    """Say what bounds depend on because of revisions; empty where these take nothing away."""
+    return CONDITIONS[revisions[-1].level] if revisions else ""
+
+
+def proved_delta(problem: Problem, revisions: Sequence[Revision]) -> float:
+    """Return the probability with which bounds may fail: not every smaller delta is proved."""
+    return revisions[-1].delta if revisions else problem.delta
+
+
+def certainty(problem: Problem, revisions: Sequence[Revision]) -> str:
+    """Say how sure all bounds of a study are at once, and what that depends on."""
+    condition, delta = condition_of(revisions), proved_delta(problem, revisions)
+    sure = f"with probability {confidence(delta)}" if delta else "for certain"
+    return f"{sure}, if the assumptions hold{condition and f', and {condition}'}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,14 @@ from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.findings import Findings, more_needed
 from kernelbounds.study.remedies import remedies
-from kernelbounds.study.revision import GOALS, Revision, Terms
+from kernelbounds.study.revision import (
+    GOALS,
+    Revision,
+    Terms,
+    certainty,
+    condition_of,
+    proved_delta,
+)
 from kernelbounds.study.search import Promising
 from kernelbounds.study.trial import Trial
 
@@ -174,7 +181,14 @@ class Status:
             return ""
         settings = self.problem.inputs.settings_text(found.values.values())
         out = self.problem.output
-        return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
+        known = out.about(found.estimate, found.lower, found.upper, settings)
+        condition = condition_of(self.revisions)
+        return f"{out.name} is {known}{condition and f', {condition}'}."
+
+    @property
+    def certainty(self) -> str:
+        """How sure all bounds are at once, and what that depends on."""
+        return certainty(self.problem, self.revisions)
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return the facts by their names, of which the text and the card are made."""
@@ -200,7 +214,7 @@ class Status:
                 (
                     "  certified",
                     f"within {out.amount(best.regret)} of the best possible {out.name}, "
-                    f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+                    f"{self.certainty}{self._why_smaller}",
                 ),
             ]
         others = f" and {len(problem.candidates) - 1} others" if problem.candidates else ""
@@ -237,7 +251,7 @@ class Status:
             "best": best and {name: best[name] for name in ("named", "lower", "upper", "regret")},
             "limit": self.limit,
             "facts": [{"known": one, "binding_share": share} for one, share in binding.items()],
-            "confidence": 1 - self.problem.delta,
+            "confidence": 1 - proved_delta(self.problem, self.revisions),
             "stop": self.stop,
             "advice": self.advice,
         }
