@@ -342,15 +342,16 @@ def revise(
 ) -> None:
     """Make a new study with the same trials under other assumptions, and say what is guaranteed.
 
-    What you do not say stays as it is; "none" takes a statement back: --limits none. The old file
+    What you do not say stays as it is; "none" takes a statement back: --limits none. If the kernel
+    and B were suggested, and you change what they were suggested for (--input, --output, --turns,
+    --interactions, --quantile, --experiments, --kernels), they are suggested anew. The old file
     stays as it is.
 
     Example: kernelbounds study revise reactor.db reactor-2.db --noise 1
     """
     kb.study.database.refuse_existing(new)
     with kb.Study(file) as study:
-        changed = problem(study.problem)
-        kb.study.revision.check_same_quantities(study.problem, changed)
+        changed = kb.study.revision.continued(study.problem, problem(study.problem))
         settled = settled_with_progress(changed)
         with study.revise(new, settled, minimise=minimise, stop_within=stop_within) as made:
             last = made.revisions[-1]

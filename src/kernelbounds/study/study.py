@@ -126,9 +126,10 @@ class Study:
         path : path
             The new file; one that is there already is refused. This study stays as it is.
         problem : :class:`~kernelbounds.Problem`, optional
-            The new assumptions, as ``study.problem.replace(noise=1.0)``. A kernel and a norm bound
-            that were suggested follow anew where they depend on what is replaced; to keep them,
-            state them.
+            The new assumptions, as ``study.problem.replace(noise=1.0)``. The kernel and the norm
+            bound stay, unless they are replaced, or were suggested and the inputs, the output,
+            ``turns``, ``interactions``, ``quantile``, ``experiments`` or ``kernels`` are replaced:
+            then they are suggested anew. A number that is stated as it is printed is unchanged.
         minimise, stop_within : optional
             As in :meth:`create`. What is None is as in this study.
 
