@@ -370,6 +370,24 @@ def test_pages_say_what_a_revision_leaves_of_the_guarantee(oven, quick, run, cha
     assert (warned in page) == (warned in parts["summary"]) == (last.level in ("weaker", "none"))
 
 
+def test_a_refuted_report_has_one_number_for_one_thing_and_no_options(oven, quick, run):
+    with kb.Study(oven) as study:
+        study.tell_many([[160.0, 20.0], [160.0, 20.1]], [2.0, 55.0])
+        needed = study.status(seconds=0.1).norm_bound.at_least
+    run("study", "report", oven)
+    report = oven.with_suffix(".html").read_text(encoding="utf-8")
+    body = re.sub("<[^>]*>", " ", report[report.index("<body") :])
+    page = " ".join(unescape(re.sub("<svg.*?</svg>", " ", body)).split())
+    assert re.search("before that of trial (9|10) do not refute them, but with it they do", page)
+    assert (
+        "a new study with a larger noise;" in page and "a larger norm bound or more turns" in page
+    )
+    assert "--" not in page and "norm_bound" not in page and " inf " not in page
+    assert page.count("There are no bounds, because the data refute the assumptions.") == 2
+    more = "the data need at least" if np.isfinite(needed) else "no value is enough for the data"
+    assert f"norm bound 60.00 MPa refuted {more}" in page
+
+
 # ---- the command, in a browser
 
 

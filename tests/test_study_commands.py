@@ -169,7 +169,7 @@ def test_refuted_assumptions_lead_to_a_new_study(reactor):
         done("tell", reactor, *SETTINGS, f"yield={value}")
     assert "kernelbounds study status reactor.db" in refused("ask", reactor)
     text = done("status", reactor)
-    assert "refute the assumptions" in text
+    assert "refute the assumptions" in text and "The outcomes before that of trial 2 do not" in text
     noise = text.split("--noise ")[1].split()[0]
     done("export", reactor, "runs.csv")
     done("create", "new.db", "--noise", noise, *CREATE[:8], *KNOWN)

@@ -171,8 +171,8 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
         found["here"] = [float(part[0]) for part in known]
         key = "look", what, axes if is_map else (), tuple(at.tolist())
         found["pictures"] = one.kept(key, draw)
-    except EmptyConfidenceSetError as error:
-        found["refuted"] = str(error)
+    except EmptyConfidenceSetError:
+        found["refuted"] = "There are no bounds, because the data refute the assumptions."
     return found
 
 
@@ -212,6 +212,8 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             state = "strained" if checked.strained else "fine"
             state = "refuted" if checked.at_least > checked.assumed else state
             needed = f"the data need at least {least}" if checked.at_least > 0 else ""
+            if math.isinf(checked.at_least):
+                needed = "no value is enough for the data"
             rows.append((name, assumed, needed, state))
         if found.noise.at_most is not None and math.isfinite(found.noise.at_most):
             most = problem.stated_noise.text(found.noise.at_most, at_most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from kernelbounds.problem.checked import (
 )
 from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.findings import Findings, more_needed
+from kernelbounds.study.findings import Findings, Replay, more_needed
 from kernelbounds.study.remedies import remedies
 from kernelbounds.study.revision import (
     GOALS,
@@ -31,6 +32,7 @@ from kernelbounds.study.revision import (
     proved_delta,
 )
 from kernelbounds.study.search import Promising
+from kernelbounds.study.telling import told_text
 from kernelbounds.study.trial import Trial
 
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
@@ -38,6 +40,8 @@ from kernelbounds.study.trial import Trial
 UNNOTICED_SHARE = 0.995
 # The share of the settings at which a fact matters is that of this many which fill the ranges.
 FACT_POINTS = 128
+# With more outcomes than this, to find the one that refutes the assumptions takes too long.
+MOST_REPLAYED = 500
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class Status:
     revisions : tuple of Revision
         The studies that this one was made from by :meth:`Study.revise`, the oldest first, and what
         that did to the guarantee.
+    refuting : str
+        With which trial the data refute the assumptions, in a sentence; empty where they do not.
 
     Examples
     --------
@@ -114,6 +120,7 @@ class Status:
     contradicted: str = ""
     kernels: str = ""
     revisions: tuple[Revision, ...] = ()
+    refuting: str = ""
 
     @property
     def stop(self) -> bool | None:
@@ -133,7 +140,7 @@ class Status:
     def advice(self) -> list[str]:
         """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
-            return remedies(self.problem, self.norm_bound, self.noise, self.contradicted)
+            return self.remedies()
         said = [
             f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at "
             "least. Certificates still hold if you still believe it."
@@ -152,6 +159,12 @@ class Status:
                     "times that: a guess from the trend of the certificates."
                 )
         return said
+
+    def remedies(self, options: bool = True) -> list[str]:
+        """Say what to do where the assumptions are refuted, with options of commands or without."""
+        return remedies(
+            self.problem, self.norm_bound, self.noise, self.contradicted, self.refuting, options
+        )
 
     @property
     def _aim(self) -> str:
@@ -284,8 +297,10 @@ def first_look(
 def searched(found: Status, findings: Findings, seconds: float) -> Status:
     """Add what takes a search: the certificate, promising settings, and the effect of facts."""
     problem, sequence = found.problem, findings.sequence
-    if not len(sequence) or (found.refuted and not problem.facts):
+    if not len(sequence):
         return found
+    if found.refuted and not problem.facts:
+        return replace(found, refuting=_first_refuting(problem, findings))
     try:
         sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
         best = findings.certificate(seconds)
@@ -293,13 +308,36 @@ def searched(found: Status, findings: Findings, seconds: float) -> Status:
         facts = _effect_of_facts(problem, sequence)
     except FactRefutedError as error:
         said = contradiction(problem, sequence, error)
-        return replace(found, refuted=True, contradicted=said)
+        first = _first_refuting(problem, findings)
+        return replace(found, refuted=True, contradicted=said, refuting=first)
     except EmptyConfidenceSetError:
-        return replace(found, refuted=True)
+        return replace(found, refuted=True, refuting=_first_refuting(problem, findings))
     old = [(count, one.regret) for count, one in findings.kept()]
     more = more_needed(old, len(sequence), best.regret, found.stop_within)
     return replace(
         found, certificate=best, more_observations=more, most_promising=promising, **facts
+    )
+
+
+def _first_refuting(problem: Problem, findings: Findings) -> str:
+    """Say with which trial the data refute the assumptions; nothing where that takes too long."""
+    outcomes = findings.outcomes
+    if len(outcomes) > MOST_REPLAYED:
+        return ""
+
+    def refutes(count: int) -> bool:
+        sequence = Replay(problem).after(outcomes[:count])
+        try:
+            sequence.bounds(sequence.points[:1])
+        except EmptyConfidenceSetError:
+            return True
+        return False
+
+    one = outcomes[bisect_left(range(1, len(outcomes)), True, key=refutes)]
+    settings = problem.inputs.settings_text(one.point)
+    return (
+        f"The outcomes before that of trial {one.trial} do not refute them, but with it they do: "
+        f"{settings} {told_text(problem, one.told)}."
     )
 
 
