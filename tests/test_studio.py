@@ -338,6 +338,8 @@ def test_the_report_is_one_file_without_a_network(oven, quick, run):
     assert "<script" not in page and "<form" not in page and "<button" not in page
     assert page.count("<svg") >= 2 + 4 + 2, "bands, maps, progress"
     assert page.count('<th scope="row">') >= 8 and "Proved within" in page
+    for row in ("strength", "turns", "interactions", "noise", "norm bound", "kernel"):
+        assert f'<th scope="row">{row}</th>' in page, row
 
 
 @pytest.mark.parametrize(
@@ -345,7 +347,7 @@ def test_the_report_is_one_file_without_a_network(oven, quick, run):
     [
         ({"noise": 0.3}, "only if the revised assumptions would have been made without these data"),
         ({"noise": 0.9}, "only if the numbers that were revised are not tuned to these data"),
-        ({"limits": None, "delta": 0.001}, "with probability 0.99, if the assumptions hold."),
+        ({"limits": None, "delta": 0.001}, "with probability 99 %, if the assumptions hold."),
     ],
 )
 def test_pages_say_what_a_revision_leaves_of_the_guarantee(oven, quick, run, changes, said):
@@ -365,7 +367,7 @@ def test_pages_say_what_a_revision_leaves_of_the_guarantee(oven, quick, run, cha
         assert "before the data, and every" not in shown and "when the study was made" not in shown
     for shown in (page, parts["summary"], page[page.index("Made by kernelbounds") :]):
         assert said in shown
-    assert "0.999" not in page and " fine " not in page
+    assert "0.999" not in page and "99.9 %" not in page and " fine " not in page
     warned = "The assumptions were revised after the data."
     assert (warned in page) == (warned in parts["summary"]) == (last.level in ("weaker", "none"))
 
@@ -385,7 +387,7 @@ def test_a_refuted_report_has_one_number_for_one_thing_and_no_options(oven, quic
     assert "--" not in page and "norm_bound" not in page and " inf " not in page
     assert page.count("There are no bounds, because the data refute the assumptions.") == 2
     more = "the data need at least" if np.isfinite(needed) else "no value is enough for the data"
-    assert f"norm bound 60.00 MPa refuted {more}" in page
+    assert f"norm bound 60 MPa refuted {more}" in page
 
 
 # ---- the command, in a browser

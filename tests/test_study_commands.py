@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -267,3 +269,78 @@ def test_a_report_replaces_only_reports(reactor, monkeypatch):
     assert "is not the page of a study" in refused("report", reactor)
     for _ in range(2):
         done("report", reactor, "--out", "new.html")
+
+
+# --- what is said, in numbers and words that agree
+
+
+def test_what_is_said_of_pending_trials_is_what_is_known_now(reactor):
+    for value in (60, 61, 62, 63, 64, 65, 66, 67):
+        trial = json.loads(done("ask", reactor, "--json"))["trials"][0]["number"]
+        done("tell", reactor, "--trial", str(trial), f"yield={value}")
+    done("ask", reactor, "-n", "2")
+    with kb.Study(reactor) as opened:
+        first, second = (one.why for one in opened.pending)
+        assert not re.search(r"\d", first) and second.startswith("Chosen beside a pending trial: ")
+    assert "chosen before" not in done("ask", reactor)
+    done("tell", reactor, *SETTINGS, "yield=64.5")
+    assert "chosen before the latest outcomes: trial 9, 10; for a new" in done("ask", reactor)
+
+
+def test_the_plausible_range_is_not_said_to_be_a_limit(reactor):
+    said = done("ask", reactor)
+    assert "yield there may be anywhere in its plausible range 0:100, or beyond" in said
+    done("create", "cut.db", *CREATE, *KNOWN, "--limits", "0:100")
+    said = done("ask", "cut.db")
+    assert "plausible range 0:100\n" in said and "beyond" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tell", "reactor.db", "temperature=300", *SETTINGS[1:], "yield=1"], "study revise"),
+        (["tell", "reactor.db", "--trial", "99", "yield=1"], "pending: 1. A run of your own is"),
+        (["tell", "reactor.db", *SETTINGS, "yield=25.3 %"], "leave out the unit"),
+        (["tell", "reactor.db", *SETTINGS, "yield=nan"], "to leave it out would void the guar"),
+        (["ask", "runs.csv"], "make one with kernelbounds study create, .* study import"),
+    ],
+)
+def test_messages_say_what_to_do(reactor, words, message):
+    done("ask", reactor)
+    Path("runs.csv").write_text("temperature,pressure,catalyst,yield\n200,2e5,0.4,63\n" * 20)
+    assert re.search(message, refused(*words))
+
+
+def test_ranges_are_named_with_their_unit(folder):
+    done("create", "oven.db", "--input", "T[°C]=1:9", *CREATE[6:], *KNOWN)
+    assert "T = 10 is not in its range 1:9 °C; correct it" in refused(
+        "tell", "oven.db", "T=10", "yield=1"
+    )
+
+
+def test_the_same_outcome_told_twice_is_asked_about(reactor):
+    told = ["tell", reactor, *SETTINGS, "yield=63"]
+    assert "told twice" not in study(*told).stderr
+    assert "told twice" not in study(*told[:-1], "yield=63.1").stderr
+    found = study(*told)
+    assert "this is equal to trial 1" in found.stderr and "study undo reactor.db" in found.stderr
+    assert "told twice" not in study("tell", reactor, *SETTINGS, "yield=8", "--key", "a").stderr
+    assert "told twice" not in study("tell", reactor, *SETTINGS, "yield=8", "--key", "a").stderr
+
+
+def test_a_certificate_wider_than_the_range_says_nothing(reactor):
+    done("tell", reactor, *SETTINGS, "yield=63")
+    with kb.Study(reactor) as opened:
+        found = opened.status(0.2)
+    for regret, nothing in ((100.0, True), (99.9, False)):
+        said = str(replace(found, certificate=replace(found.certificate, regret=regret)))
+        words = "says nothing: it is not narrower than the whole range that was stated, 100."
+        assert (words in said) == nothing
+
+
+def test_long_kernels_are_written_in_words(folder):
+    done("create", "sum.db", *CREATE, "--interactions", "none")
+    assert "kernel as suggested for this problem" in done("status", "sum.db")
+    made = done("revise", "sum.db", "new.db", "--turns", "1")
+    assert "another kernel, suggested anew" in made and "OnInputs" not in made
+    assert "OnInputs" in json.loads(done("status", "sum.db", "--json"))["problem"]["kernel"]

@@ -12,6 +12,7 @@ import kernelbounds as kb
 from kernelbounds.cli.options import settled_with_progress, with_changes, with_problem
 from kernelbounds.cli.output import counted, print_table, remark, say
 from kernelbounds.cli.study_report import (
+    ask_about_repeats,
     ask_about_slips,
     ask_about_units,
     certify,
@@ -170,6 +171,7 @@ def tell(
             f"{kb.study.telling.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
+        ask_about_repeats(study, told)
         ask_about_slips(study, told, value, expected)
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
@@ -324,7 +326,7 @@ def trials(
                 result = kb.study.telling.told_text(problem, one.outcome)
             rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
         title = f"{file}: {counted(len(found), 'trial')}"
-        title += f", of which the last {last}" if len(found) > last else ""
+        title += f", the last {last} of them" if len(found) > last else ""
         print_table(title, ["trial", "settings", "outcome", "notes"], rows)
 
 

@@ -62,6 +62,12 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
             say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
     if condition := kb.study.revision.condition_of(study.revisions):
         say(f"guaranteed {condition}")
+    stale = [str(one.number) for one, (*_, same) in zip(trials, known_now, strict=True) if not same]
+    if stale:
+        say(
+            f"chosen before the latest outcomes: trial {', '.join(stale)}; for a new choice, drop "
+            "it and ask again"
+        )
 
 
 def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:
@@ -109,7 +115,11 @@ def described(study: kb.Study, trial: kb.study.Trial) -> str:
     condition = kb.study.revision.condition_of(study.revisions)
     known = f"{out.name} {out.about(estimate, lower, upper)}{condition and f', {condition}'}"
     if lower <= out.low and upper >= out.high:
-        known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
+        known = (
+            f"as far as is known, {out.name} there may be anywhere in its plausible range "
+            f"{out.low:g}:{out.high:g}{unit}"
+        )
+        known += ", or beyond" if lower < out.low or upper > out.high else ""
     lines = [f"trial {trial.number}: {study.problem.inputs.settings_text(trial.values.values())}"]
     lines += [trial.why] * bool(trial.why) + [known]
     if not same:
@@ -159,6 +169,18 @@ def certify(study: kb.Study) -> None:
         )
     except KeyboardInterrupt:
         remark("no certificate was made; the outcome is safe in the file")
+
+
+def ask_about_repeats(study: kb.Study, told: kb.study.Told) -> None:
+    """Ask whether an outcome that was told is one that was there before, told twice."""
+    new = study.trial(told.trial)
+    for one in reversed([] if told.again else study.trials):
+        if one.number != new.number and (one.ran, one.outcome) == (new.ran, new.outcome):
+            remark(
+                f"this is equal to trial {one.number}, and counts as another run; if it is the "
+                f"same one, told twice: kernelbounds study undo {quoted(study.path)}"
+            )
+            return
 
 
 def ask_about_slips(study: kb.Study, told: kb.study.Told, value: Any, expected: str) -> None:
@@ -213,6 +235,14 @@ def read_values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:
             continue
         if not kb.problem.quantities.NUMBER.fullmatch(text):
             hint = "; write a point for the decimal comma" if "," in text else ""
+            if kb.problem.quantities.NUMBER.match(text) and not hint:
+                hint = "; leave out the unit, and whatever else is after the number"
+            if text.lower() in ("nan", "na", "none", "") and name in problem.outcomes.names:
+                hint = (
+                    "; tell what was measured, or drop a trial that was not run (study drop). If "
+                    "it failed because of its outcome, tell what you decided beforehand that a "
+                    "failure counts as: to leave it out would void the guarantee"
+                )
             raise InputError(f"{name} must be a number, got {text!r}{hint}.")
         found[name] = float(text)
     return found

@@ -20,13 +20,12 @@ from kernelbounds.display import page_style
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
 from kernelbounds.io.files import check_writable, content_begins, failure_reported, write_text
-from kernelbounds.kernels.text import kernel_to_text
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.studio.forms import Answers, first, number, settings, whole
 from kernelbounds.study import Status, Trial
-from kernelbounds.study.revision import certainty, condition_of, proved_delta
+from kernelbounds.study.revision import certainty, condition_of, kernel_in_words, proved_delta
 from kernelbounds.study.status import checked_in_words
 from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
@@ -77,7 +76,7 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
     """Fill a template about a study."""
     return render(
         template, name=one.name, study=one.study, problem=one.study.problem, live=live,
-        certainty=certainty(one.study.problem, one.study.revisions),
+        certainty=certainty(one.study.problem, one.study.revisions, _in_percent),
         condition=condition_of(one.study.revisions), **values,
     )  # fmt: skip
 
@@ -85,6 +84,10 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
 def _setting_text(value: float | str) -> str:
     """Write a setting: the name of a level, or a number as it would be dialled in."""
     return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _in_percent(delta: float) -> str:
+    return f"{100 * (1 - delta):.12g} %"
 
 
 def _sentence(text: str) -> str:
@@ -222,8 +225,18 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             # A value with some room, so that there is something to ask about.
             room = 0.25 * (best.upper - best.lower)
             default = f"{best.upper + room if study.minimise else best.lower - room:.3g}"
-    kernel = "" if problem.kernel is None else kernel_to_text(problem.kernel)
+    kernel = kernel_in_words(problem).removeprefix("kernel ")
     rows.append(("kernel", kernel, "of inputs scaled to [0, 1]", ""))
+    rows.append((problem.output.name, problem.output.description, "plausible, not a limit", ""))
+    rows.append(("turns", f"at most {problem.turns} along an input", "unless said there", ""))
+    if len(problem.inputs) > 1:
+        rows.append(("interactions", problem.interactions, "", ""))
+    if "norm_bound" in problem.suggested:
+        missed = 100 * (problem.delta + 1 - problem.quantile)
+        rows.append((
+            "systems that the band misses", f"about {missed:.3g} of 100",
+            "of those like the random functions with this range and these turns", "",
+        ))  # fmt: skip
     fails = proved_delta(problem, study.revisions)
     rows.append(("probability that a bound ever fails", f"{fails:g}", "", ""))
     # A question about the assumptions is asked again when the study has changed.

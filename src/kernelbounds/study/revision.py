@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import as_flag, brief
+from kernelbounds.arrays import as_flag, brief, shortened
 from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
@@ -42,6 +42,8 @@ from kernelbounds.version import __version__
 SUGGESTED_FOR = (
     "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", "successes",
 )  # fmt: skip
+# A longer kernel is written in words for people; programs find it in the problem.
+SHORT_KERNEL = 60
 GOALS = {False: "maximise", True: "minimise"}
 # The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
@@ -114,6 +116,16 @@ class Revision:
         return f"revised from {self.file} ({'; '.join(self.changes)}): {self.guarantee}"
 
 
+def kernel_in_words(problem: Problem) -> str:
+    """Write the kernel where it is short, or say where it comes from."""
+    text = kernel_to_text(problem.kernel)
+    if len(text) <= SHORT_KERNEL:
+        return f"kernel {text}"
+    if "kernel" in problem.suggested:
+        return "kernel as suggested for this problem"
+    return f"kernel {shortened(text, 100)}"
+
+
 def condition_of(revisions: Sequence[Revision]) -> str:
     """Say what bounds depend on because of revisions; empty where these take nothing away."""
     return CONDITIONS[revisions[-1].level] if revisions else ""
@@ -124,10 +136,17 @@ def proved_delta(problem: Problem, revisions: Sequence[Revision]) -> float:
     return revisions[-1].delta if revisions else problem.delta
 
 
-def certainty(problem: Problem, revisions: Sequence[Revision]) -> str:
-    """Say how sure all bounds of a study are at once, and what that depends on."""
+def certainty(
+    problem: Problem,
+    revisions: Sequence[Revision],
+    written: Callable[[float], str] = confidence,
+) -> str:
+    """Say how sure all bounds of a study are at once, and what that depends on.
+
+    ``written`` writes the probability 1 - delta.
+    """
     condition, delta = condition_of(revisions), proved_delta(problem, revisions)
-    sure = f"with probability {confidence(delta)}" if delta else "for certain"
+    sure = f"with probability {written(delta)}" if delta else "for certain"
     return f"{sure}, if the assumptions hold{condition and f', and {condition}'}"
 
 
@@ -248,7 +267,6 @@ def _changes_in_words(before: Terms, after: Terms) -> list[str]:
     pairs = {
         "noise": (old.stated_noise.text(), new.stated_noise.text()),
         "norm bound": (old.norm_text, new.norm_text),
-        "kernel": (_kernels(old)[0], _kernels(new)[0]),
         "kernels": (old.kernels, new.kernels),
         "kernels and their norm bounds": (_candidates_in_words(old), _candidates_in_words(new)),
         "turns": (old.turns, new.turns),
@@ -258,6 +276,10 @@ def _changes_in_words(before: Terms, after: Terms) -> list[str]:
         "delta": (f"{old.delta:g}", f"{new.delta:g}"),
     }
     found += [f"{name} {a} -> {b}" for name, (a, b) in pairs.items() if a != b]
+    if kernel_to_text(old.kernel) != kernel_to_text(new.kernel):
+        words = kernel_in_words(old), kernel_in_words(new)
+        anew = "another kernel, suggested anew"
+        found.append(anew if words[0] == words[1] else " -> ".join(words))
     was, now = old.facts_in_words, new.facts_in_words
     found += [f"no longer stated: {one}" for one in was if one not in now]
     found += [f"now stated: {one}" for one in now if one not in was]

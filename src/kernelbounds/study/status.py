@@ -11,7 +11,6 @@ from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import (
     Checked,
@@ -29,6 +28,7 @@ from kernelbounds.study.revision import (
     Terms,
     certainty,
     condition_of,
+    kernel_in_words,
     proved_delta,
 )
 from kernelbounds.study.search import Promising
@@ -149,14 +149,21 @@ class Status:
         ]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
-        elif self.stop:
+        if self.certificate is not None and self._says_nothing:
+            said.append(
+                "So far the certificate says nothing: it is not narrower than the whole range that "
+                f"was stated, {self.problem.output.stated_range}. Good settings are found long "
+                "before they are proved to be good; kernelbounds plan says what would help."
+            )
+        if self.stop:
             said.append(f"Stop: certified within {self._aim} of the best possible.")
         elif self.stop is False:
             said.append(f"Go on: the aim is to be certified within {self._aim}.")
             if self.more_observations is not None:
+                some = f"{float(f'{self.more_observations:.2g}'):,.0f}"
                 said.append(
-                    f"It may take about {self.more_observations} more observations, or several "
-                    "times that: a guess from the trend of the certificates."
+                    f"It may take some {some} more observations, or several times that: a guess "
+                    "from the trend of the certificates."
                 )
         return said
 
@@ -170,6 +177,12 @@ class Status:
     def _aim(self) -> str:
         """The aim in words."""
         return self.problem.output.amount(float(self.stop_within or 0.0), "{:g}".format)
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether no outcome in the stated range could be farther from the best than certified."""
+        out, best = self.problem.output, self.certificate
+        return best is not None and best.regret >= out.between_values(out.low, out.high)
 
     @property
     def _why_smaller(self) -> str:
@@ -233,8 +246,8 @@ class Status:
         others = f" and {len(problem.candidates) - 1} others" if problem.candidates else ""
         found.append((
             "assumptions",
-            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, kernel "
-            f"{kernel_to_text(problem.kernel)}{others}",
+            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, "
+            f"{kernel_in_words(problem)}{others}",
         ))  # fmt: skip
         for words, share in self.binding.items():
             where = f" (makes bounds narrower at {100 * (share or 0):.0f} % of the settings)"
