@@ -482,7 +482,7 @@ def test_a_fact_alone_leaves_kernel_and_norm_bound(suggested):
 def test_other_statements_are_what_a_norm_bound_is_suggested_for(suggested):
     new, made = revised(suggested, turns=2)
     assert made.level == "none" and new.norm_bound != suggested.problem.norm_bound
-    assert [one.split()[0] for one in made.changes] == ["norm", "kernel", "turns"]
+    assert [one.split()[0] for one in made.changes] == ["norm", "turns", "another"]
     printed = float(suggested.problem.norm_text)
     with pytest.raises(kb.InputError, match="is for one kernel, and the kernel would be chosen"):
         revised(suggested, turns=2, norm_bound=printed)

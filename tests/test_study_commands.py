@@ -344,3 +344,16 @@ def test_long_kernels_are_written_in_words(folder):
     made = done("revise", "sum.db", "new.db", "--turns", "1")
     assert "another kernel, suggested anew" in made and "OnInputs" not in made
     assert "OnInputs" in json.loads(done("status", "sum.db", "--json"))["problem"]["kernel"]
+
+
+def test_trials_are_listed_with_a_column_for_each_input(reactor):
+    done("tell", reactor, *SETTINGS, "yield=63")
+    done("ask", reactor)
+    head, first, second = (
+        re.split(r"\s*[│┃]\s*", line)[1:-1]
+        for line in done("trials", reactor).splitlines()
+        if re.match("[│┃]", line)
+    )
+    assert head == ["trial", "temperature", "pressure", "catalyst", "yield", "notes"]
+    assert first == ["1", "200", "200000", "0.4", "63", ""]
+    assert second[0] == "2" and second[4] == "(pending)"

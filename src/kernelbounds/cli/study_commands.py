@@ -21,6 +21,7 @@ from kernelbounds.cli.study_report import (
     outcome_among,
     print_trials,
     read_values,
+    setting_texts,
     unexpected_at,
     warn_of_far_aim,
 )
@@ -320,14 +321,19 @@ def trials(
             return
         rows = []
         for one in shown:
-            settings = problem.inputs.settings_text((one.ran or one.values).values())
-            result = f"({one.state})"
-            if one.outcome is not None:
-                result = kb.study.telling.told_text(problem, one.outcome)
-            rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
+            told = one.outcome if isinstance(one.outcome, tuple) else (one.outcome,)
+            measured = [f"{value:g}" for value in told if value is not None]
+            empty = [f"({one.state})", ""][: len(problem.outcomes.names)]
+            rows.append([
+                str(one.number),
+                *setting_texts(one.ran or one.values),
+                *(measured or empty),
+                "; ".join(map(str, one.notes)),
+            ])  # fmt: skip
         title = f"{file}: {counted(len(found), 'trial')}"
         title += f", the last {last} of them" if len(found) > last else ""
-        print_table(title, ["trial", "settings", "outcome", "notes"], rows)
+        columns = [*(one.label for one in problem.inputs), *problem.outcomes.names]
+        print_table(title, ["trial", *columns, "notes"], rows)
 
 
 @study_app.command("revise", no_args_is_help=True)

@@ -47,7 +47,7 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
     rows = [
         [
             str(one.number),
-            *(x if isinstance(x, str) else f"{x:.10g}" for x in one.values.values()),
+            *setting_texts(one.values),
             about(estimate),
             out.between(lower, upper),
         ]
@@ -68,6 +68,11 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
             f"chosen before the latest outcomes: trial {', '.join(stale)}; for a new choice, drop "
             "it and ask again"
         )
+
+
+def setting_texts(values: Mapping[str, float | str]) -> list[str]:
+    """Write settings for the columns of a table: numbers, or the names of levels."""
+    return [one if isinstance(one, str) else f"{one:.10g}" for one in values.values()]
 
 
 def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:

@@ -231,7 +231,8 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
     rows.append(("turns", f"at most {problem.turns} along an input", "unless said there", ""))
     if len(problem.inputs) > 1:
         rows.append(("interactions", problem.interactions, "", ""))
-    if "norm_bound" in problem.suggested:
+    # That is true of a norm bound that was suggested before the data, and for these statements.
+    if "norm_bound" in problem.suggested and not study.revisions:
         missed = 100 * (problem.delta + 1 - problem.quantile)
         rows.append((
             "systems that the band misses", f"about {missed:.3g} of 100",
