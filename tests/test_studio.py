@@ -330,6 +330,11 @@ def test_a_damaged_file_is_listed_with_the_reason(oven, tmp_path):
 
 
 def test_the_report_is_one_file_without_a_network(oven, quick, run):
+    with kb.Study(oven) as study:
+        right = study.trial(3).outcome
+        study.correct(3, 7.0)
+        study.correct(3, right)
+        assert [(number, told) for number, _, told in study.taken_back] == [(3, right), (3, 7.0)]
     code, out, _ = run("study", "report", oven)
     page = oven.with_suffix(".html").read_text(encoding="utf-8")
     assert code == 0 and "oven.html" in out
@@ -337,6 +342,7 @@ def test_the_report_is_one_file_without_a_network(oven, quick, run):
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, addresses
     assert "<script" not in page and "<form" not in page and "<button" not in page
     assert page.count("<svg") >= 2 + 4 + 2, "bands, maps, progress"
+    assert "Taken back or corrected: trial 3: " in page and "strength=7" in page
     assert page.count('<th scope="row">') >= 8 and "Proved within" in page
     for row in ("strength", "turns", "interactions", "noise", "norm bound", "kernel"):
         assert f'<th scope="row">{row}</th>' in page, row

@@ -27,6 +27,7 @@ from kernelbounds.studio.forms import Answers, first, number, settings, whole
 from kernelbounds.study import Status, Trial
 from kernelbounds.study.revision import certainty, condition_of, kernel_in_words, proved_delta
 from kernelbounds.study.status import checked_in_words
+from kernelbounds.study.telling import told_text
 from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
 
@@ -290,11 +291,16 @@ def trials(one: OpenStudy, given: Answers, most: int = TRIALS_OF_PAGE) -> Sectio
     wanted = first(given, "filter").lower()
     rows = [_told(trial) for trial in reversed(one.study.trials) if trial.state == "told"]
     rows = [row for row in rows if wanted in " ".join(map(str, row.values())).lower()]
+    taken_back = [
+        f"trial {number}: {one.study.problem.inputs.settings_text(values.values())} "
+        f"{told_text(one.study.problem, told)}"
+        for number, values, told in one.study.taken_back
+    ]
     pages = max(math.ceil(len(rows) / most), 1)
     page = min(whole(first(given, "page", "1"), "page"), pages)
     return "trials_table.html" if given.get("part") else "trials.html", {
         "rows": rows[(page - 1) * most : page * most], "filter": first(given, "filter"),
-        "page": page, "pages": pages, "count": len(rows),
+        "page": page, "pages": pages, "count": len(rows), "taken_back": taken_back,
     }  # fmt: skip
 
 

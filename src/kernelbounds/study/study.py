@@ -361,6 +361,12 @@ class Study:
         gone = self._store.undo(None if trial is None else telling.number_of(trial))
         return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
 
+    @property
+    def taken_back(self) -> list[tuple[int, dict[str, Any], float | tuple[int, int]]]:
+        """What was taken back or corrected: number, settings and outcome, as :meth:`undo` has."""
+        gone = self._store.taken_back
+        return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
+
     def correct(
         self,
         trial: Trial | int,

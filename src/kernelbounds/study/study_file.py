@@ -326,11 +326,18 @@ class StudyFile:
         }
         return [found[count] for count in sorted(found)]
 
-    def _outcomes(self, where: str, *values: Any) -> list[Outcome]:
+    @property
+    def taken_back(self) -> list[Outcome]:
+        """The outcomes that were withdrawn, in the order in which they were told."""
+        return self._outcomes("TRUE", which="IS NOT NULL", order="id")
+
+    def _outcomes(
+        self, where: str, *values: Any, which: str = "IS NULL", order: str = "place"
+    ) -> list[Outcome]:
         columns = ", ".join(Outcome._fields[:-1])
         found = []
         for point, value, *others in self._file.rows(
-            f"SELECT {columns} FROM outcomes WHERE withdrawn IS NULL AND {where} ORDER BY place",
+            f"SELECT {columns} FROM outcomes WHERE withdrawn {which} AND {where} ORDER BY {order}",
             *values,
         ):
             rate, tries = value, None
