@@ -614,3 +614,20 @@ def test_packages_for_optunahub(package, monkeypatch, capsys):
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         compile(block, "README.md", "exec")
     assert (HUB / package / "LICENSE").exists()
+
+
+def test_trials_that_do_not_match_the_problem_are_warned_of_at_once():
+    other = kb.Problem(["rate=0:1"], "loss=0:1", noise=0.1, kernel="RBF(0.7)", norm_bound=1.0)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    stop = StopWhenCertified(other, regret=0.1, every=5)
+    with pytest.warns(UserWarning, match="1 trial was left out .* trial 0 lacks rate and has lr;"):
+        study.optimize(lambda trial: trial.suggest_float("lr", 0, 1), 1, callbacks=[stop])
+    kept = study.user_attrs[CERTIFICATE]
+    assert kept["trials"] == 0 and not kept["reached"] and "lacks rate" in kept["notes"][0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # It is said once.
+        study.optimize(lambda trial: trial.suggest_float("lr", 0, 1), 3, callbacks=[stop])
+    with pytest.warns(UserWarning, match="trial 0 has {'rate': 7"):
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        stop = StopWhenCertified(other, regret=0.1)
+        study.optimize(lambda trial: trial.suggest_float("rate", 7, 8), 1, callbacks=[stop])

@@ -330,6 +330,11 @@ def test_a_damaged_file_is_listed_with_the_reason(oven, tmp_path):
 
 
 def test_the_report_is_one_file_without_a_network(oven, quick, run):
+    with kb.Study(oven) as study:
+        right = study.trial(3).outcome
+        study.correct(3, 7.0)
+        study.correct(3, right)
+        assert [(number, told) for number, _, told in study.taken_back] == [(3, right), (3, 7.0)]
     code, out, _ = run("study", "report", oven)
     page = oven.with_suffix(".html").read_text(encoding="utf-8")
     assert code == 0 and "oven.html" in out
@@ -337,7 +342,58 @@ def test_the_report_is_one_file_without_a_network(oven, quick, run):
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, addresses
     assert "<script" not in page and "<form" not in page and "<button" not in page
     assert page.count("<svg") >= 2 + 4 + 2, "bands, maps, progress"
+    assert "Taken back or corrected: trial 3: " in page and "strength=7" in page
     assert page.count('<th scope="row">') >= 8 and "Proved within" in page
+    for row in ("strength", "turns", "interactions", "noise", "norm bound", "kernel"):
+        assert f'<th scope="row">{row}</th>' in page, row
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"noise": 0.3}, "only if the revised assumptions would have been made without these data"),
+        ({"noise": 0.9}, "only if the numbers that were revised are not tuned to these data"),
+        ({"limits": None, "delta": 0.001}, "with probability 99 %, if the assumptions hold."),
+    ],
+)
+def test_pages_say_what_a_revision_leaves_of_the_guarantee(oven, quick, run, changes, said):
+    new = oven.with_name("new.db")
+    with kb.Study(oven) as study, study.revise(new, study.problem.replace(**changes)) as made:
+        last = made.revisions[-1]
+    run("study", "report", new)
+    report = new.with_suffix(".html").read_text(encoding="utf-8")
+    desk = desks.Desk([new])
+    with page_of(desk) as client:
+        client.get(f"/?token={TOKEN}")
+        parts = {name: text(client.get(f"/study/new/{name}")) for name in PARTS}
+    desk.close()
+    page = " ".join(unescape(re.sub("<[^>]*>", " ", report)).split())
+    for shown in (page, parts["assumptions"]):
+        assert last.changes[0] in shown and last.guarantee in shown
+        assert "before the data, and every" not in shown and "when the study was made" not in shown
+    for shown in (page, parts["summary"], page[page.index("Made by kernelbounds") :]):
+        assert said in shown
+    assert "0.999" not in page and "99.9 %" not in page and " fine " not in page
+    warned = "The assumptions were revised after the data."
+    assert (warned in page) == (warned in parts["summary"]) == (last.level in ("weaker", "none"))
+
+
+def test_a_refuted_report_has_one_number_for_one_thing_and_no_options(oven, quick, run):
+    with kb.Study(oven) as study:
+        study.tell_many([[160.0, 20.0], [160.0, 20.1]], [2.0, 55.0])
+        needed = study.status(seconds=0.1).norm_bound.at_least
+    run("study", "report", oven)
+    report = oven.with_suffix(".html").read_text(encoding="utf-8")
+    body = re.sub("<[^>]*>", " ", report[report.index("<body") :])
+    page = " ".join(unescape(re.sub("<svg.*?</svg>", " ", body)).split())
+    assert re.search("before that of trial (9|10) do not refute them, but with it they do", page)
+    assert (
+        "a new study with a larger noise;" in page and "a larger norm bound or more turns" in page
+    )
+    assert "--" not in page and "norm_bound" not in page and " inf " not in page
+    assert page.count("There are no bounds, because the data refute the assumptions.") == 2
+    more = "the data need at least" if np.isfinite(needed) else "no value is enough for the data"
+    assert f"norm bound 60 MPa refuted {more}" in page
 
 
 # ---- the command, in a browser

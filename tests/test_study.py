@@ -623,6 +623,12 @@ def test_strained_assumptions_are_mentioned(study):
     assert "nearly" not in str(study.status())
 
 
+def test_a_guess_is_written_as_one(study):
+    run(study, 2)
+    guessed = replace(study.status(seconds=0.2), more_observations=5963)
+    assert "It may take some 6,000 more observations" in str(guessed)
+
+
 def test_how_many_more_is_guessed_from_the_trend():
     assert more_needed([(10, 8.0)], 40, 4.0, 2.0) is None  # too long ago
     assert more_needed([(20, 8.0)], 40, 4.0, 2.0) == 40

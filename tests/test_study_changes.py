@@ -297,6 +297,31 @@ def test_a_revised_study_has_no_outcome_that_was_not_checked(tmp_path, monkeypat
             study.revise(":memory:", problem().replace(inputs=NARROW))
 
 
+@pytest.mark.parametrize(
+    ("changes", "sure", "condition"),
+    [
+        ({"noise": 0.3}, 0.99, "only if the revised assumptions would have been made without"),
+        ({"noise": 1.0, "delta": 0.001}, 0.999, "only if the numbers that were revised are not"),
+        ({"delta": 0.001}, 0.99, ""),
+        ({"limits": "0:100", "delta": 0.001}, 0.99, ""),
+    ],
+)
+def test_what_is_said_to_be_guaranteed_depends_on_the_revision(
+    told, tmp_path, changes, sure, condition
+):
+    new = told[1].revise(tmp_path / "new.db", problem(**changes))
+    status = new.status(seconds=0.1)
+    assert status.as_data()["confidence"] == pytest.approx(sure)
+    assert f"with probability {sure:g}, if the assumptions hold" in str(status)
+    for text in (
+        status.headline,
+        status.certainty,
+        study("tell", tmp_path / "new.db", "temperature=200", "catalyst=0.5", "yield=60"),
+        study("ask", new.path),
+    ):
+        assert ("only if" in text) == bool(condition) and condition in text, text
+
+
 def test_the_oldest_delta_counts():
     first = kb.Study.create(":memory:", problem(delta=0.05, limits="0:100"))
     second = first.revise(":memory:", problem(delta=0.01, limits="0:100"))
@@ -413,3 +438,75 @@ def test_drawings_are_drawn_when_they_are_called(told):
     unknown = kb.Study.create(":memory:", problem(noise="unknown, at most 5"))
     unknown.tell([190.0, 0.2], 40.0)
     assert "noise" in unknown.drawings(seconds=0.5)
+
+
+# --- what stays in a revision, and what is suggested anew
+
+
+@pytest.fixture(scope="module")
+def suggested():
+    """A study whose kernel and norm bound were suggested, with two outcomes."""
+    stated = kb.Problem(
+        ["temperature[°C]=180:220", "catalyst=0.1:0.9"], "yield[%]=0:100", 0.5, 1,
+        interactions="none",
+    )  # fmt: skip
+    study = kb.Study.create(":memory:", stated)
+    study.tell_many([[190.0, 0.2], [200.0, 0.5]], [40.0, 50.0])
+    return study
+
+
+def revised(study, **changes):
+    new = study.revise(":memory:", study.problem.replace(**changes))
+    return new.problem, new.revisions[-1]
+
+
+def test_a_fact_alone_leaves_kernel_and_norm_bound(suggested):
+    old, printed = suggested.problem, float(suggested.problem.norm_text)
+    assert printed != old.norm_bound
+    for changes in (
+        {"increasing": ["catalyst"]},
+        {"limits": "0:100", "norm_bound": printed},
+        {"limits": "0:100", "norm_bound": printed, "kernel": old.kernel},
+        {"limits": "0:100", "noise": 0.5 + 1e-9, "delta": 0.01 + 1e-12},
+    ):
+        new, made = revised(suggested, **changes)
+        assert made.level == "if true" and len(made.changes) == 1
+        assert (new.norm_bound, str(new.kernel)) == (old.norm_bound, str(old.kernel))
+        assert (new.noise, new.delta) == (old.noise, old.delta)
+        assert set(new.suggested) == {"kernel", "norm_bound"}
+        assert revised(suggested.revise(":memory:", new), limits=None, increasing=())[1].changes
+    with pytest.raises(kb.InputError, match="nothing is changed"):
+        revised(suggested, norm_bound=printed)
+
+
+def test_other_statements_are_what_a_norm_bound_is_suggested_for(suggested):
+    new, made = revised(suggested, turns=2)
+    assert made.level == "none" and new.norm_bound != suggested.problem.norm_bound
+    assert [one.split()[0] for one in made.changes] == ["norm", "turns", "another"]
+    printed = float(suggested.problem.norm_text)
+    with pytest.raises(kb.InputError, match="is for one kernel, and the kernel would be chosen"):
+        revised(suggested, turns=2, norm_bound=printed)
+    new, made = revised(suggested, turns=2, norm_bound=printed, kernel=suggested.problem.kernel)
+    assert (made.level, made.changes) == ("kept", ("turns 1 -> 2",))
+
+
+def test_facts_that_contradict_the_norm_bound_make_no_study(suggested, tmp_path):
+    known = ["catalyst=0.5 -> yield=0", "catalyst=0.5 & temperature=200 -> yield=90"]
+    with pytest.raises(kb.InputError, match="no function satisfies 'yield = 0 %"):
+        suggested.revise(tmp_path / "new.db", suggested.problem.replace(known=known))
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_several_kernels_stay_together(suggested):
+    many = kb.Study.create(":memory:", suggested.problem.replace(kernels="any"))
+    new, made = revised(many, limits="0:100")
+    assert made.level == "if true" and made.changes == ("now stated: yield between 0 and 100 %",)
+    assert len(new.candidates) > 1 and new.candidates == many.problem.candidates
+
+
+def test_the_command_keeps_what_is_not_said(suggested, tmp_path):
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    kb.Study.create(old, suggested.problem).close()
+    printed = suggested.problem.norm_text
+    said = study("revise", old, new, "--increasing", "catalyst", "--norm-bound", printed)
+    assert "if what you state now is true" in said and "kernel" not in said

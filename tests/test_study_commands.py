@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,7 +171,7 @@ def test_refuted_assumptions_lead_to_a_new_study(reactor):
         done("tell", reactor, *SETTINGS, f"yield={value}")
     assert "kernelbounds study status reactor.db" in refused("ask", reactor)
     text = done("status", reactor)
-    assert "refute the assumptions" in text
+    assert "refute the assumptions" in text and "The outcomes before that of trial 2 do not" in text
     noise = text.split("--noise ")[1].split()[0]
     done("export", reactor, "runs.csv")
     done("create", "new.db", "--noise", noise, *CREATE[:8], *KNOWN)
@@ -197,3 +199,161 @@ def test_errors_are_one_line_for_people_and_an_exit_code_for_scripts(reactor):
     assert found.returncode == 1 and found.stdout == ""
     assert found.stderr.startswith("error: there is no study 'nowhere.db'")
     assert found.stderr.count("\n") == 1
+
+
+# --- what is written never replaces what was told
+
+
+@pytest.fixture
+def names_of_a_study(reactor, folder):
+    """One study by its name, a relative path, a symbolic link, and beside it under a hard link."""
+    done("tell", reactor, *SETTINGS, "yield=63")
+    (folder / "sub").mkdir()
+    (folder / "link.csv").symlink_to(reactor)
+    os.link(reactor, "hard.csv")
+    return [reactor, f"sub/../{reactor}", "link.csv", "hard.csv", str(folder / reactor)]
+
+
+def test_no_command_writes_over_a_study(names_of_a_study, folder):
+    done("create", "other.db", *CREATE, *KNOWN)
+    with kb.Study("reactor.db") as opened:
+        for name in [*names_of_a_study, "other.db"]:
+            before = Path(name).read_bytes()
+            for words in (["export", "reactor.db", name], ["report", "reactor.db", "--out", name]):
+                assert "it is a study, or another SQLite database, which is never" in refused(
+                    *words
+                )
+            for write in (opened.export, opened.problem.save, opened.sequence.save):
+                with pytest.raises(kb.InputError, match="which is never replaced; name another"):
+                    write(name)
+            assert Path(name).read_bytes() == before
+    pytest.importorskip("matplotlib")
+    os.link("reactor.db", "history.png")
+    assert "which is never replaced" in refused("plot", "reactor.db", "--seconds", "0.1")
+    assert "observations: 1" in done("status", "reactor.db", "--seconds", "0.1")
+
+
+def test_a_study_that_is_made_while_a_file_is_written_stays(reactor, folder):
+    from kernelbounds.io import files
+
+    study_itself = Path(reactor).read_bytes()
+    with pytest.raises(OSError, match="which is never replaced"), files.replacing(Path("a")) as out:
+        out.write(b"later")
+        Path("a").write_bytes(study_itself)
+    assert Path("a").read_bytes() == study_itself
+
+
+def test_an_export_replaces_only_exports(reactor):
+    raw = "trial,temperature,pressure,catalyst,yield\n1,200,2e5,0.4,63\n"
+    done("export", reactor, "runs.csv")
+    done("tell", reactor, *SETTINGS, "yield=63")
+    assert "wrote 1 observation to runs.csv" in done("export", reactor, "runs.csv")
+    done("note", reactor, "1", "new batch")
+    done("export", reactor, "runs.csv")
+    done("export", reactor, "runs.csv")
+    assert "new batch" in Path("runs.csv").read_text()
+    for text in (raw.replace("trial", "operator"), "some notes\n", raw.replace(",", ";"), "\0"):
+        Path("other.csv").write_text(text)
+        assert "is not an export of this study; name another" in refused(
+            "export", reactor, "other.csv"
+        )
+        assert Path("other.csv").read_text() == text
+    Path("old.csv").write_text(raw)
+    done("import", reactor, "old.csv", "--skip", "0")
+    assert "runs of this study were imported from it" in refused("export", reactor, "old.csv")
+
+
+def test_a_report_replaces_only_reports(reactor, monkeypatch):
+    pytest.importorskip("jinja2")
+    Path("reactor.html").write_text("<html>my notes</html>")
+    assert "is not the page of a study" in refused("report", reactor)
+    for _ in range(2):
+        done("report", reactor, "--out", "new.html")
+
+
+# --- what is said, in numbers and words that agree
+
+
+def test_what_is_said_of_pending_trials_is_what_is_known_now(reactor):
+    for value in (60, 61, 62, 63, 64, 65, 66, 67):
+        trial = json.loads(done("ask", reactor, "--json"))["trials"][0]["number"]
+        done("tell", reactor, "--trial", str(trial), f"yield={value}")
+    done("ask", reactor, "-n", "2")
+    with kb.Study(reactor) as opened:
+        first, second = (one.why for one in opened.pending)
+        assert not re.search(r"\d", first) and second.startswith("Chosen beside a pending trial: ")
+    assert "chosen before" not in done("ask", reactor)
+    done("tell", reactor, *SETTINGS, "yield=64.5")
+    assert "chosen before the latest outcomes: trial 9, 10; for a new" in done("ask", reactor)
+
+
+def test_the_plausible_range_is_not_said_to_be_a_limit(reactor):
+    said = done("ask", reactor)
+    assert "yield there may be anywhere in its plausible range 0:100, or beyond" in said
+    done("create", "cut.db", *CREATE, *KNOWN, "--limits", "0:100")
+    said = done("ask", "cut.db")
+    assert "plausible range 0:100\n" in said and "beyond" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tell", "reactor.db", "temperature=300", *SETTINGS[1:], "yield=1"], "study revise"),
+        (["tell", "reactor.db", "--trial", "99", "yield=1"], "pending: 1. A run of your own is"),
+        (["tell", "reactor.db", *SETTINGS, "yield=25.3 %"], "leave out the unit"),
+        (["tell", "reactor.db", *SETTINGS, "yield=nan"], "to leave it out would void the guar"),
+        (["ask", "runs.csv"], "make one with kernelbounds study create, .* study import"),
+    ],
+)
+def test_messages_say_what_to_do(reactor, words, message):
+    done("ask", reactor)
+    Path("runs.csv").write_text("temperature,pressure,catalyst,yield\n200,2e5,0.4,63\n" * 20)
+    assert re.search(message, refused(*words))
+
+
+def test_ranges_are_named_with_their_unit(folder):
+    done("create", "oven.db", "--input", "T[°C]=1:9", *CREATE[6:], *KNOWN)
+    assert "T = 10 is not in its range 1:9 °C; correct it" in refused(
+        "tell", "oven.db", "T=10", "yield=1"
+    )
+
+
+def test_the_same_outcome_told_twice_is_asked_about(reactor):
+    told = ["tell", reactor, *SETTINGS, "yield=63"]
+    assert "told twice" not in study(*told).stderr
+    assert "told twice" not in study(*told[:-1], "yield=63.1").stderr
+    found = study(*told)
+    assert "this is equal to trial 1" in found.stderr and "study undo reactor.db" in found.stderr
+    assert "told twice" not in study("tell", reactor, *SETTINGS, "yield=8", "--key", "a").stderr
+    assert "told twice" not in study("tell", reactor, *SETTINGS, "yield=8", "--key", "a").stderr
+
+
+def test_a_certificate_wider_than_the_range_says_nothing(reactor):
+    done("tell", reactor, *SETTINGS, "yield=63")
+    with kb.Study(reactor) as opened:
+        found = opened.status(0.2)
+    for regret, nothing in ((100.0, True), (99.9, False)):
+        said = str(replace(found, certificate=replace(found.certificate, regret=regret)))
+        words = "says nothing: it is not narrower than the whole range that was stated, 100."
+        assert (words in said) == nothing
+
+
+def test_long_kernels_are_written_in_words(folder):
+    done("create", "sum.db", *CREATE, "--interactions", "none")
+    assert "kernel as suggested for this problem" in done("status", "sum.db")
+    made = done("revise", "sum.db", "new.db", "--turns", "1")
+    assert "another kernel, suggested anew" in made and "OnInputs" not in made
+    assert "OnInputs" in json.loads(done("status", "sum.db", "--json"))["problem"]["kernel"]
+
+
+def test_trials_are_listed_with_a_column_for_each_input(reactor):
+    done("tell", reactor, *SETTINGS, "yield=63")
+    done("ask", reactor)
+    head, first, second = (
+        re.split(r"\s*[│┃]\s*", line)[1:-1]
+        for line in done("trials", reactor).splitlines()
+        if re.match("[│┃]", line)
+    )
+    assert head == ["trial", "temperature", "pressure", "catalyst", "yield", "notes"]
+    assert first == ["1", "200", "200000", "0.4", "63", ""]
+    assert second[0] == "2" and second[4] == "(pending)"

@@ -12,6 +12,7 @@ import kernelbounds as kb
 from kernelbounds.cli.options import settled_with_progress, with_changes, with_problem
 from kernelbounds.cli.output import counted, print_table, remark, say
 from kernelbounds.cli.study_report import (
+    ask_about_repeats,
     ask_about_slips,
     ask_about_units,
     certify,
@@ -20,6 +21,7 @@ from kernelbounds.cli.study_report import (
     outcome_among,
     print_trials,
     read_values,
+    setting_texts,
     unexpected_at,
     warn_of_far_aim,
 )
@@ -170,6 +172,7 @@ def tell(
             f"{kb.study.telling.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
+        ask_about_repeats(study, told)
         ask_about_slips(study, told, value, expected)
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
@@ -318,14 +321,19 @@ def trials(
             return
         rows = []
         for one in shown:
-            settings = problem.inputs.settings_text((one.ran or one.values).values())
-            result = f"({one.state})"
-            if one.outcome is not None:
-                result = kb.study.telling.told_text(problem, one.outcome)
-            rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
+            told = one.outcome if isinstance(one.outcome, tuple) else (one.outcome,)
+            measured = [f"{value:g}" for value in told if value is not None]
+            empty = [f"({one.state})", ""][: len(problem.outcomes.names)]
+            rows.append([
+                str(one.number),
+                *setting_texts(one.ran or one.values),
+                *(measured or empty),
+                "; ".join(map(str, one.notes)),
+            ])  # fmt: skip
         title = f"{file}: {counted(len(found), 'trial')}"
-        title += f", of which the last {last}" if len(found) > last else ""
-        print_table(title, ["trial", "settings", "outcome", "notes"], rows)
+        title += f", the last {last} of them" if len(found) > last else ""
+        columns = [*(one.label for one in problem.inputs), *problem.outcomes.names]
+        print_table(title, ["trial", *columns, "notes"], rows)
 
 
 @study_app.command("revise", no_args_is_help=True)
@@ -342,15 +350,16 @@ def revise(
 ) -> None:
     """Make a new study with the same trials under other assumptions, and say what is guaranteed.
 
-    What you do not say stays as it is; "none" takes a statement back: --limits none. The old file
+    What you do not say stays as it is; "none" takes a statement back: --limits none. If the kernel
+    and B were suggested, and you change what they were suggested for (--input, --output, --turns,
+    --interactions, --quantile, --experiments, --kernels), they are suggested anew. The old file
     stays as it is.
 
     Example: kernelbounds study revise reactor.db reactor-2.db --noise 1
     """
     kb.study.database.refuse_existing(new)
     with kb.Study(file) as study:
-        changed = problem(study.problem)
-        kb.study.revision.check_same_quantities(study.problem, changed)
+        changed = kb.study.revision.continued(study.problem, problem(study.problem))
         settled = settled_with_progress(changed)
         with study.revise(new, settled, minimise=minimise, stop_within=stop_within) as made:
             last = made.revisions[-1]
@@ -375,9 +384,9 @@ def drop(
 @study_app.command("export")
 def export(
     file: FileArgument,
-    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write, or to replace.")],
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write.")],
 ) -> None:
-    """Write all observations to a CSV file."""
+    """Write all observations to a CSV file, which is new or an earlier export."""
     with kb.Study(file) as study:
         study.export(csv)
         typer.echo(f"wrote {counted(len(study), 'observation')} to {csv}")

@@ -47,7 +47,7 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
     rows = [
         [
             str(one.number),
-            *(x if isinstance(x, str) else f"{x:.10g}" for x in one.values.values()),
+            *setting_texts(one.values),
             about(estimate),
             out.between(lower, upper),
         ]
@@ -60,6 +60,19 @@ def print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
     for why, numbers in reasons.items():
         if why:
             say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
+    if condition := kb.study.revision.condition_of(study.revisions):
+        say(f"guaranteed {condition}")
+    stale = [str(one.number) for one, (*_, same) in zip(trials, known_now, strict=True) if not same]
+    if stale:
+        say(
+            f"chosen before the latest outcomes: trial {', '.join(stale)}; for a new choice, drop "
+            "it and ask again"
+        )
+
+
+def setting_texts(values: Mapping[str, float | str]) -> list[str]:
+    """Write settings for the columns of a table: numbers, or the names of levels."""
+    return [one if isinstance(one, str) else f"{one:.10g}" for one in values.values()]
 
 
 def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:
@@ -104,9 +117,14 @@ def described(study: kb.Study, trial: kb.study.Trial) -> str:
     """Write the settings of a trial, and what is known of the output there now."""
     out, unit = study.problem.output, study.problem.output.after_number
     estimate, lower, upper, same = _known_now(study, trial)
-    known = f"{out.name} {out.about(estimate, lower, upper)}"
+    condition = kb.study.revision.condition_of(study.revisions)
+    known = f"{out.name} {out.about(estimate, lower, upper)}{condition and f', {condition}'}"
     if lower <= out.low and upper >= out.high:
-        known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
+        known = (
+            f"as far as is known, {out.name} there may be anywhere in its plausible range "
+            f"{out.low:g}:{out.high:g}{unit}"
+        )
+        known += ", or beyond" if lower < out.low or upper > out.high else ""
     lines = [f"trial {trial.number}: {study.problem.inputs.settings_text(trial.values.values())}"]
     lines += [trial.why] * bool(trial.why) + [known]
     if not same:
@@ -144,7 +162,11 @@ def certify(study: kb.Study) -> None:
         regret = study.certificate(TELL_SECONDS).regret
         if math.isfinite(regret):
             within = study.problem.output.amount(regret)
-            typer.echo(f"certified: the best settings known are within {within} of the best")
+            condition = kb.study.revision.condition_of(study.revisions)
+            typer.echo(
+                f"certified: the best settings known are within {within} of the best"
+                f"{condition and f', {condition}'}"
+            )
     except EmptyConfidenceSetError:
         remark(
             "the outcomes now contradict the assumptions, so there is no certificate; "
@@ -152,6 +174,18 @@ def certify(study: kb.Study) -> None:
         )
     except KeyboardInterrupt:
         remark("no certificate was made; the outcome is safe in the file")
+
+
+def ask_about_repeats(study: kb.Study, told: kb.study.Told) -> None:
+    """Ask whether an outcome that was told is one that was there before, told twice."""
+    new = study.trial(told.trial)
+    for one in reversed([] if told.again else study.trials):
+        if one.number != new.number and (one.ran, one.outcome) == (new.ran, new.outcome):
+            remark(
+                f"this is equal to trial {one.number}, and counts as another run; if it is the "
+                f"same one, told twice: kernelbounds study undo {quoted(study.path)}"
+            )
+            return
 
 
 def ask_about_slips(study: kb.Study, told: kb.study.Told, value: Any, expected: str) -> None:
@@ -206,6 +240,14 @@ def read_values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:
             continue
         if not kb.problem.quantities.NUMBER.fullmatch(text):
             hint = "; write a point for the decimal comma" if "," in text else ""
+            if kb.problem.quantities.NUMBER.match(text) and not hint:
+                hint = "; leave out the unit, and whatever else is after the number"
+            if text.lower() in ("nan", "na", "none", "") and name in problem.outcomes.names:
+                hint = (
+                    "; tell what was measured, or drop a trial that was not run (study drop). If "
+                    "it failed because of its outcome, tell what you decided beforehand that a "
+                    "failure counts as: to leave it out would void the guarantee"
+                )
             raise InputError(f"{name} must be a number, got {text!r}{hint}.")
         found[name] = float(text)
     return found

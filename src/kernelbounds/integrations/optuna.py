@@ -347,7 +347,9 @@ class StopWhenCertified:
         """Write a certificate where one is due, and tell whether it is good enough."""
         with self._record.lock:
             known = self._record.read(*trials_of(study))
-            if not at_once and 0 <= len(known.rows) - self._looked < self._every:
+            self._record.warn_once(known.void | known.notes)
+            # Where no trial counts, that is written after the first one, without any computing.
+            if known.rows and not at_once and 0 <= len(known.rows) - self._looked < self._every:
                 return False
             self._looked = len(known.rows)
             steps = last_distributions(study, known)

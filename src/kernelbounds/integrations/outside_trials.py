@@ -186,7 +186,7 @@ class Record:
             if one.state in (RUNNING, FAILED, STOPPED) and (point := points[one.number]) is not None
         }
         void = _what_voids(trials, ended, self.problem)
-        notes = _what_it_depends_on(trials, ended, self.order)
+        notes = _what_it_depends_on(trials, ended, self.order, self.problem)
         return Reading(self._search, sequence, rows, taken, void, notes, others)
 
     def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
@@ -349,7 +349,7 @@ def _what_voids(
 
 
 def _what_it_depends_on(
-    trials: Sequence[OutsideTrial], ended: Sequence[Ended], order: str
+    trials: Sequence[OutsideTrial], ended: Sequence[Ended], order: str, problem: Problem
 ) -> dict[str, str]:
     """Say what the guarantee depends on besides the problem, in a sentence each, by its kind."""
     notes = {}
@@ -359,10 +359,14 @@ def _what_it_depends_on(
             "because of its outcome; otherwise decide in advance what a failure counts as, and "
             "report that."
         )
-    if count := sum(one.point is None for one in ended):
+    if out := [one.trial for one in ended if one.point is None]:
+        first, names = out[0], problem.inputs.names
+        lacking = ", ".join(name for name in names if name not in first.params)
+        has = ", ".join(first.params) or "no parameters"
+        why = f"lacks {lacking} and has {has}" if lacking else f"has {brief(dict(first.params))}"
         notes["left out"] = (
-            f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
-            "ranges; the guarantee is for the problem as stated."
+            f"{_counted(len(out))} left out for lacking an input of the problem, or being out of "
+            f"its ranges: trial {first.number} {why}; the guarantee is for the problem as stated."
         )
     # Trials that still run are overtaken, too, by those that began after them.
     used = [one.trial.number for one in ended if one.counts]

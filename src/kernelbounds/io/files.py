@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 
 from kernelbounds.errors import InputError, said
 
+# How SQLite's files begin: a database, and the journal that restores one after a crash.
+DATABASE_MARKS = (b"SQLite format 3\0", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
 # A process that is alive writes to its temporary file more often than this.
 ABANDONED_AFTER_SECONDS = 600.0
 
@@ -27,7 +29,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` when the block ends without an exception.
 
     Symbolic links are followed. A new file gets the mode that the umask gives, an old one keeps
-    its mode. An OSError says what could not be done, also where ``path`` is not a regular file.
+    its mode. An OSError says what could not be done, also where ``path`` is not a regular file, and
+    where it is a study: results never replace the observations that they were made from.
     """
     check_writable(path)
     mode, target = _mode(path), Path(os.path.realpath(path))
@@ -40,6 +43,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        _refuse_database(target)  # It may have been made in the meantime.
         if mode is not None and stat.S_IMODE(temporary.stat().st_mode) != mode:
             temporary.chmod(mode)
         os.replace(temporary, target)
@@ -57,7 +61,7 @@ def write_text(path: Path, text: str) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise the OSError that :func:`replacing` would raise, as far as one can tell beforehand."""
-    _mode(path)
+    _refuse_database(path)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileNotFoundError(0, "its folder does not exist")
 
@@ -93,6 +97,23 @@ def failure_reported(doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"cannot {doing}: {error.strerror or said(error)}.") from error
+
+
+def content_begins(path: Path, count: int) -> bytes:
+    """The first bytes of a file; none where there is no such file."""
+    if _mode(path) is None:
+        return b""
+    with open(path, "rb") as file:
+        return file.read(count)
+
+
+def _refuse_database(path: Path) -> None:
+    """Raise where the path leads to a study, by whatever name: its content is looked at."""
+    if content_begins(path, len(DATABASE_MARKS[0])).startswith(DATABASE_MARKS):
+        raise OSError(
+            0,
+            "it is a study, or another SQLite database, which is never replaced; name another file",
+        )
 
 
 def _mode(path: Path) -> int | None:

@@ -155,7 +155,7 @@ class Input(Quantity):
         """What a value must be, in words."""
         if self.levels:
             return f"one of its levels {self.written}"
-        return f"{'a whole number ' * self.integer}in its range {self.written}"
+        return f"{'a whole number ' * self.integer}in its range {self.written}{self.after_number}"
 
     @property
     def text(self) -> str:
@@ -333,7 +333,8 @@ class Inputs(tuple[Input, ...]):
             for row in np.flatnonzero(one.outside(values)):
                 raise InputError(
                     f"{place(int(row))}{one.name} = {in_digits(values[row])} is not "
-                    f"{one.expected}; correct it, or state a wider range."
+                    f"{one.expected}; correct it, or state a wider range (for a "
+                    "study: in a new one, with study revise)."
                 )
         return points
 

@@ -19,14 +19,15 @@ from kernelbounds.arrays import Array
 from kernelbounds.display import page_style
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
-from kernelbounds.io.files import failure_reported, write_text
-from kernelbounds.kernels.text import kernel_to_text
+from kernelbounds.io.files import check_writable, content_begins, failure_reported, write_text
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.studio.forms import Answers, first, number, settings, whole
 from kernelbounds.study import Status, Trial
+from kernelbounds.study.revision import certainty, condition_of, kernel_in_words, proved_delta
 from kernelbounds.study.status import checked_in_words
+from kernelbounds.study.telling import told_text
 from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
 
@@ -36,6 +37,8 @@ Section = tuple[str, dict[str, Any]]
 CERTIFICATE_SECONDS, HISTORY_SECONDS = 4.0, 10.0
 TRIALS_OF_PAGE = 50
 MOST_TRIALS = 1000  # The table of the report has the newest ones, up to this many.
+# How the title of a page ends, by which an earlier page is known.
+OF_A_PAGE = "· kernelbounds</title>"
 AIMS = {
     "best": "the most promising settings",
     "certificate": "what proves soonest how good the best is",
@@ -60,7 +63,7 @@ def _templates() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     found.globals |= {"version": __version__, "at_least": at_least, "at_most": at_most}
-    found.filters |= {"about": about, "setting": _setting_text}
+    found.filters |= {"about": about, "setting": _setting_text, "sentence": _sentence}
     return found
 
 
@@ -74,13 +77,22 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
     """Fill a template about a study."""
     return render(
         template, name=one.name, study=one.study, problem=one.study.problem, live=live,
-        confidence=f"{100 * (1 - one.study.problem.delta):.12g} %", **values,
+        certainty=certainty(one.study.problem, one.study.revisions, _in_percent),
+        condition=condition_of(one.study.revisions), **values,
     )  # fmt: skip
 
 
 def _setting_text(value: float | str) -> str:
     """Write a setting: the name of a level, or a number as it would be dialled in."""
     return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _in_percent(delta: float) -> str:
+    return f"{100 * (1 - delta):.12g} %"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def soon(one: OpenStudy, given: Answers) -> Section:
@@ -163,8 +175,8 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
         found["here"] = [float(part[0]) for part in known]
         key = "look", what, axes if is_map else (), tuple(at.tolist())
         found["pictures"] = one.kept(key, draw)
-    except EmptyConfidenceSetError as error:
-        found["refuted"] = str(error)
+    except EmptyConfidenceSetError:
+        found["refuted"] = "There are no bounds, because the data refute the assumptions."
     return found
 
 
@@ -204,6 +216,8 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             state = "strained" if checked.strained else "fine"
             state = "refuted" if checked.at_least > checked.assumed else state
             needed = f"the data need at least {least}" if checked.at_least > 0 else ""
+            if math.isinf(checked.at_least):
+                needed = "no value is enough for the data"
             rows.append((name, assumed, needed, state))
         if found.noise.at_most is not None and math.isfinite(found.noise.at_most):
             most = problem.stated_noise.text(found.noise.at_most, at_most)
@@ -212,9 +226,21 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             # A value with some room, so that there is something to ask about.
             room = 0.25 * (best.upper - best.lower)
             default = f"{best.upper + room if study.minimise else best.lower - room:.3g}"
-    kernel = "" if problem.kernel is None else kernel_to_text(problem.kernel)
+    kernel = kernel_in_words(problem).removeprefix("kernel ")
     rows.append(("kernel", kernel, "of inputs scaled to [0, 1]", ""))
-    rows.append(("probability that a bound ever fails", f"{problem.delta:g}", "delta", ""))
+    rows.append((problem.output.name, problem.output.description, "plausible, not a limit", ""))
+    rows.append(("turns", f"at most {problem.turns} along an input", "unless said there", ""))
+    if len(problem.inputs) > 1:
+        rows.append(("interactions", problem.interactions, "", ""))
+    # That is true of a norm bound that was suggested before the data, and for these statements.
+    if "norm_bound" in problem.suggested and not study.revisions:
+        missed = 100 * (problem.delta + 1 - problem.quantile)
+        rows.append((
+            "systems that the band misses", f"about {missed:.3g} of 100",
+            "of those like the random functions with this range and these turns", "",
+        ))  # fmt: skip
+    fails = proved_delta(problem, study.revisions)
+    rows.append(("probability that a bound ever fails", f"{fails:g}", "", ""))
     # A question about the assumptions is asked again when the study has changed.
     asked = first(given, "value") if first(given, "asked") else ""
     return "assumptions.html", {"status": found, "rows": rows, "default": default, "asked": asked}
@@ -265,11 +291,16 @@ def trials(one: OpenStudy, given: Answers, most: int = TRIALS_OF_PAGE) -> Sectio
     wanted = first(given, "filter").lower()
     rows = [_told(trial) for trial in reversed(one.study.trials) if trial.state == "told"]
     rows = [row for row in rows if wanted in " ".join(map(str, row.values())).lower()]
+    taken_back = [
+        f"trial {number}: {one.study.problem.inputs.settings_text(values.values())} "
+        f"{told_text(one.study.problem, told)}"
+        for number, values, told in one.study.taken_back
+    ]
     pages = max(math.ceil(len(rows) / most), 1)
     page = min(whole(first(given, "page", "1"), "page"), pages)
     return "trials_table.html" if given.get("part") else "trials.html", {
         "rows": rows[(page - 1) * most : page * most], "filter": first(given, "filter"),
-        "page": page, "pages": pages, "count": len(rows),
+        "page": page, "pages": pages, "count": len(rows), "taken_back": taken_back,
     }  # fmt: skip
 
 
@@ -323,11 +354,22 @@ def report(one: OpenStudy) -> str:
 
 
 def save_report(study: Path, out: Path) -> None:
-    """Write the page of a study to a file, whole or not at all."""
+    """Write the page of a study to a file, whole or not at all.
+
+    A file that is there already is replaced only if it is such a page, and never if it is a study.
+    """
+    doing = f"write the page to {str(out)!r}"
+    with failure_reported(doing):
+        check_writable(out)
+        begins = content_begins(out, 4096).decode(errors="replace")
+        if begins and OF_A_PAGE not in begins:
+            raise OSError(
+                0, "it is there already, and is not the page of a study; name another file: --out"
+            )
     one = OpenStudy(study.stem, study)
     try:
         page = report(one)
     finally:
         one.study.close()
-    with failure_reported(f"write the page to {str(out)!r}"):
+    with failure_reported(doing):
         write_text(out, page)

@@ -38,7 +38,7 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bandits.batches import with_imagined_outcomes
-from kernelbounds.display.numbers import about, at_least, at_most
+from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.findings import Findings
@@ -135,7 +135,7 @@ def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) 
     """Explain in a sentence why settings were chosen by their bounds."""
     out = search.problem.output
     if purpose == LEARNING:
-        return f"Least is known there: {out.name} is {out.between(lower, upper)}."
+        return "Least is known there."
     if lower <= out.low and upper >= out.high:
         return "As far as is known, the best settings may be there."
     best = f"down to {at_least(lower)}" if search.minimise else f"up to {at_most(upper)}"
@@ -163,7 +163,7 @@ def _probably_good(
         believed.update(pending, unlimited_estimate(sequence.known, pending))
     score = _Knowledge(search, believed, pending)
     chosen = search.maximised(score, score.rivals)
-    return chosen, score.why(search, chosen)
+    return chosen, score.why(chosen)
 
 
 class _Knowledge:
@@ -214,22 +214,22 @@ class _Knowledge:
         apart = np.abs(points[:, None] - self._pending).max(axis=2).min(axis=1)
         return np.asarray(np.where(apart < DISTINCT, apart - DISTINCT, np.maximum(gains, 0.0)))
 
-    def why(self, search: Search, point: Array) -> str:
-        """Explain in a sentence why settings were chosen."""
-        out = search.problem.output
-        mean = float(self._means(point[None])[0])
-        here, best = (
-            f"{about(float(out.most(self._sign * one)))}{out.after_number}"
-            for one in (mean, self.best)
-        )
+    def why(self, point: Array) -> str:
+        """Explain in a sentence why settings were chosen.
+
+        It has no estimates, which would not be those that are shown beside it: these here suppose
+        outcomes of the trials that are pending, and all change when outcomes are told.
+        """
         if (np.abs(self._points - point).max(axis=1) < 1e-9).any():
-            return f"A repeat: the estimate there is {here}, and another run makes it surer."
-        if mean > self.best:
-            return f"The estimate there, {here}, is better than at any settings tried."
-        return (
-            f"The estimate there is {here}, at the best settings tried {best}; a run there says "
-            "most about which settings are the best."
-        )
+            why = "A repeat: another run there makes the estimate surer."
+        elif float(self._means(point[None])[0]) > self.best:
+            why = "The estimate there is better than at any settings tried."
+        else:
+            why = "A run there says most about which settings are the best."
+        if beside := len(self._pending):
+            others = "a pending trial" if beside == 1 else f"{beside} pending trials"
+            return f"Chosen beside {others}: {why[0].lower()}{why[1:]}"
+        return why
 
 
 def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:

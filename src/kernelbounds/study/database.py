@@ -186,7 +186,7 @@ class Database:
 
     def _check_format(self) -> None:
         if self.number("PRAGMA application_id") != self._format.application:
-            raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
+            raise _not_a_study(self.name)
         version, readable = self.number("PRAGMA user_version"), self._format.version
         if version != readable:
             raise StoredFileError(
@@ -272,6 +272,13 @@ def _exists(name: str) -> InputError:
     return InputError(f"{name} already exists; choose another name for the new study.")
 
 
+def _not_a_study(name: str) -> StoredFileError:
+    return StoredFileError(
+        f"{name} is not a study of kernelbounds; make one with kernelbounds study create, or "
+        "Study.create, and add the runs of a table with study import, or import_runs."
+    )
+
+
 def _damaged(name: str, how: str) -> StoredFileError:
     return StoredFileError(f"{name} is damaged ({how}); use an earlier copy.")
 
@@ -304,7 +311,7 @@ def _explained(error: Exception, name: str) -> Exception:
     if code in messages:
         return InputError(messages[code])
     if code == sqlite3.SQLITE_NOTADB:
-        return StoredFileError(f"{name} is not a study of kernelbounds.")
+        return _not_a_study(name)
     if code == sqlite3.SQLITE_CORRUPT:
         return _damaged(name, said(error))
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in text:

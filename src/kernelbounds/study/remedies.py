@@ -12,10 +12,15 @@ from kernelbounds.problem.checked import Checked
 from kernelbounds.problem.noise_in_words import UNKNOWN
 
 
-def remedies(problem: Problem, norm: Checked, noise: Checked, contradicted: str) -> list[str]:
+def remedies(
+    problem: Problem, norm: Checked, noise: Checked, contradicted: str, refuting: str, options: bool
+) -> list[str]:
     """Say what to do when the assumptions are refuted, a sentence or an item at a time.
 
-    ``contradicted`` is a sentence on the facts that the data contradict, empty if there are none.
+    ``contradicted`` is a sentence on the facts that the data contradict, empty if there are none,
+    and ``refuting`` one on the trial with which the data refute the assumptions. With ``options``
+    it is said how to state the new assumptions on the command line; a page is read by people who
+    may not have it.
     """
     by_chance = f", or something of probability {problem.delta:g} has happened"
     by_chance *= problem.delta > 0
@@ -39,29 +44,33 @@ def remedies(problem: Problem, norm: Checked, noise: Checked, contradicted: str)
         larger = f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
         larger *= math.isfinite(norm.at_least)
         turns = int(turns_along_inputs(problem).max()) + 1
+        more = (
+            f"{larger}--turns {turns} or more" if options else "a larger norm bound or more turns"
+        )
         ways = [
-            *_noise_remedy(problem, noise),
-            "- if the output varies more, or faster, than was assumed: a new study with "
-            f"{larger}--turns {turns} or more;",
+            *_noise_remedy(problem, noise, options),
+            f"- if the output varies more, or faster, than was assumed: a new study with {more};",
         ]
+    how = "study correct" if options else "correct it"
+    made = " is made by study revise. Its guarantee holds" if options else " has a guarantee"
     return [
-        f"{said} All observations are safe in the file, and more can be told; but there are no "
-        "bounds any more. What to do:",
+        f"{said} {refuting}{' ' * bool(refuting)}All observations are safe in the file, and more "
+        "can be told; but there are no bounds any more. What to do:",
         *ways,
-        "- if an outcome was typed wrongly: study correct.",
-        "A new study with the same observations is made by study revise. Its guarantee holds only "
-        "if the new assumptions would have been made without these data.",
+        f"- if an outcome was typed wrongly: {how}.",
+        f"A new study with the same observations{made} only if the new assumptions would have "
+        "been made without these data.",
     ]
 
 
-def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
+def _noise_remedy(problem: Problem, noise: Checked, options: bool) -> list[str]:
     """Say what to do if the noise was assumed wrongly; nothing where it cannot be the reason."""
-    stated = problem.stated_noise
+    stated, noise_option = problem.stated_noise, "--noise" if options else "the noise"
     if problem.counts is not None:
         return [
             "- if the tries of a run are not independent, or the rate drifts among them: a new "
-            "study of rates as they are, without --successes and --tries, with --noise that "
-            "repeated runs show;"
+            f"study of rates as they are{', without --successes and --tries,' * options} with "
+            f"{noise_option} that repeated runs show;"
         ]
     if noise.assumed <= noise.at_least and not stated.exceeds_range(noise.at_least):
         least = at_most(noise.at_least, 2)
@@ -69,18 +78,17 @@ def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
             least = f"{at_most(100 * noise.at_least, 2)}%"
         words = problem.stated_noise.words
         larger = f"--noise '{words} {least}'" if words else f"--noise {least}"
-        return [
-            "- if single outcomes scatter more than was assumed: a new study with "
-            f"{larger} or more;"
-        ]
+        larger = f"{larger} or more" if options else "a larger noise"
+        return [f"- if single outcomes scatter more than was assumed: a new study with {larger};"]
     if isinstance(stated.law, Bounded):
+        where = " in --noise 'within ...'" if options else ""
         return [
             "- if a measurement may be farther from the true value: a new study with a larger "
-            "limit in --noise 'within ...';"
+            f"limit{where};"
         ]
     if stated.is_unknown:
         return [
-            "- if the noise is larger in some runs than in others: a new study with --noise that "
-            "repeated runs show where it is largest;"
+            "- if the noise is larger in some runs than in others: a new study with "
+            f"{noise_option} that repeated runs show where it is largest;"
         ]
     return []

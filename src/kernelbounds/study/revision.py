@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import as_flag, brief
+from kernelbounds.arrays import as_flag, brief, shortened
+from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
@@ -37,6 +38,12 @@ from kernelbounds.study.study_file import utc_now
 from kernelbounds.study.trial import Outcome
 from kernelbounds.version import __version__
 
+# What a kernel and a norm bound are suggested for; while these stay, so does the suggestion.
+SUGGESTED_FOR = (
+    "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", "successes",
+)  # fmt: skip
+# A longer kernel is written in words for people; programs find it in the problem.
+SHORT_KERNEL = 60
 GOALS = {False: "maximise", True: "minimise"}
 # The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
@@ -53,6 +60,13 @@ GUARANTEES = {
     "guarantee.",
     NONE: "There is no guarantee, unless you would have made the new assumptions without these "
     "data: then bounds hold with probability {new:g}.",
+}
+# What any bound depends on after a revision, besides its assumptions.
+CONDITIONS = {
+    KEPT: "",
+    STATED: "",
+    WEAKER: "only if the numbers that were revised are not tuned to these data",
+    NONE: "only if the revised assumptions would have been made without these data",
 }
 
 
@@ -102,6 +116,40 @@ class Revision:
         return f"revised from {self.file} ({'; '.join(self.changes)}): {self.guarantee}"
 
 
+def kernel_in_words(problem: Problem) -> str:
+    """Write the kernel where it is short, or say where it comes from."""
+    text = kernel_to_text(problem.kernel)
+    if len(text) <= SHORT_KERNEL:
+        return f"kernel {text}"
+    if "kernel" in problem.suggested:
+        return "kernel as suggested for this problem"
+    return f"kernel {shortened(text, 100)}"
+
+
+def condition_of(revisions: Sequence[Revision]) -> str:
+    """Say what bounds depend on because of revisions; empty where these take nothing away."""
+    return CONDITIONS[revisions[-1].level] if revisions else ""
+
+
+def proved_delta(problem: Problem, revisions: Sequence[Revision]) -> float:
+    """Return the probability with which bounds may fail: not every smaller delta is proved."""
+    return revisions[-1].delta if revisions else problem.delta
+
+
+def certainty(
+    problem: Problem,
+    revisions: Sequence[Revision],
+    written: Callable[[float], str] = confidence,
+) -> str:
+    """Say how sure all bounds of a study are at once, and what that depends on.
+
+    ``written`` writes the probability 1 - delta.
+    """
+    condition, delta = condition_of(revisions), proved_delta(problem, revisions)
+    sure = f"with probability {written(delta)}" if delta else "for certain"
+    return f"{sure}, if the assumptions hold{condition and f', and {condition}'}"
+
+
 @dataclass(frozen=True)
 class Terms:
     """The terms of a study: its problem, the goal, the aim, and the revisions it was made by.
@@ -124,14 +172,16 @@ class Terms:
     def changed(self, problem: Any, minimise: Any, stop_within: Any) -> Terms:
         """Return other terms for the same observations; what is None is as in these."""
         new = checked_problem(self.problem if problem is None else problem)
-        check_same_quantities(self.problem, new)
+        new = continued(self.problem, new)
         small = self.minimise if minimise is None else as_flag(minimise, "minimise")
         aim = self.stop_within if stop_within is None else checked_aim(new, stop_within)
         return replace(self, problem=new, minimise=small, stop_within=aim)
 
     def settled(self) -> Terms:
         """Settle a kernel and a norm bound where they are missing, which may take minutes."""
-        return replace(self, problem=self.problem.settled())
+        problem = self.problem.settled()
+        problem.sequence()  # which refuses facts that contradict each other, or the norm bound
+        return replace(self, problem=problem)
 
     def revised(self, old: Terms, file: str) -> Terms:
         """Add the revision that leads to these terms from ``old``, those of the study ``file``."""
@@ -217,13 +267,19 @@ def _changes_in_words(before: Terms, after: Terms) -> list[str]:
     pairs = {
         "noise": (old.stated_noise.text(), new.stated_noise.text()),
         "norm bound": (old.norm_text, new.norm_text),
-        "kernel": (_kernels(old)[0], _kernels(new)[0]),
         "kernels": (old.kernels, new.kernels),
+        "kernels and their norm bounds": (_candidates_in_words(old), _candidates_in_words(new)),
         "turns": (old.turns, new.turns),
         "interactions": (old.interactions, new.interactions),
+        "quantile": (f"{old.quantile:g}", f"{new.quantile:g}"),
+        "experiments": (str(old.experiments), str(new.experiments)),
         "delta": (f"{old.delta:g}", f"{new.delta:g}"),
     }
     found += [f"{name} {a} -> {b}" for name, (a, b) in pairs.items() if a != b]
+    if kernel_to_text(old.kernel) != kernel_to_text(new.kernel):
+        words = kernel_in_words(old), kernel_in_words(new)
+        anew = "another kernel, suggested anew"
+        found.append(anew if words[0] == words[1] else " -> ".join(words))
     was, now = old.facts_in_words, new.facts_in_words
     found += [f"no longer stated: {one}" for one in was if one not in now]
     found += [f"now stated: {one}" for one in now if one not in was]
@@ -232,6 +288,38 @@ def _changes_in_words(before: Terms, after: Terms) -> list[str]:
     if before.stop_within != after.stop_within:
         found.append(f"aim {before.stop_within} -> {after.stop_within}")
     return found
+
+
+def continued(old: Problem, new: Problem) -> Problem:
+    """Return new assumptions for old outcomes, which keep of the old ones what nobody has changed.
+
+    A kernel and a norm bound stay while all that they were suggested for stays: facts do not enter
+    the event of failure, so that whoever changes facts alone keeps the guarantee. A number that is
+    stated as it was printed is unchanged, too.
+    """
+    check_same_quantities(old, new)
+    same = all(getattr(old, name) == getattr(new, name) for name in SUGGESTED_FOR)
+    kept: dict[str, Any] = {}
+    kernel = old.kernel if same and new.kernel is None else new.kernel
+    if kernel is None and new.norm_bound is not None:
+        raise InputError(
+            f"the norm bound {new.norm_text} is for one kernel, and the kernel would be chosen "
+            "anew; state the kernel, too (kernel, --kernel), or leave out the norm bound. That of "
+            f"this study is {kernel_to_text(old.kernel)}."
+        )
+    if kernel is not None and kernel_to_text(kernel) == kernel_to_text(old.kernel):
+        kept["kernel"] = old.kernel
+        unsaid = same and new.norm_bound is None
+        if unsaid or new.norm_text == old.norm_text:
+            kept["norm_bound"] = old.norm_bound
+            if same and not new.candidates:
+                kept["candidates"] = old.candidates
+    if new.stated_noise.text() == old.stated_noise.text():
+        kept["noise"] = old.noise
+    if f"{new.delta:g}" == f"{old.delta:g}":
+        kept["delta"] = old.delta
+    still = kept.keys() & set(old.suggested) if same else set()
+    return new.replace(**kept, suggested=(*new.suggested, *still))
 
 
 def check_same_quantities(old: Problem, new: Problem) -> None:
@@ -293,6 +381,15 @@ def _same_functions(old: Problem, new: Problem) -> bool:
 def _kernels(problem: Problem) -> list[str]:
     kernels: Sequence[Any] = [problem.kernel, *(one for one, _ in problem.candidates)]
     return [kernel_to_text(one) for one in kernels if one is not None]
+
+
+def _candidates_in_words(problem: Problem) -> str:
+    """Write the kernels of which any may be right, each with its norm bound."""
+    listed = (
+        f"{kernel_to_text(kernel)} with {problem.output.norm_text(norm)}"
+        for kernel, norm in problem.candidates
+    )
+    return " or ".join(listed) or "none"
 
 
 def _norms(problem: Problem) -> list[float]:

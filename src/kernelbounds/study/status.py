@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,6 @@ from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import (
     Checked,
@@ -20,10 +20,19 @@ from kernelbounds.problem.checked import (
 )
 from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.findings import Findings, more_needed
+from kernelbounds.study.findings import Findings, Replay, more_needed
 from kernelbounds.study.remedies import remedies
-from kernelbounds.study.revision import GOALS, Revision, Terms
+from kernelbounds.study.revision import (
+    GOALS,
+    Revision,
+    Terms,
+    certainty,
+    condition_of,
+    kernel_in_words,
+    proved_delta,
+)
 from kernelbounds.study.search import Promising
+from kernelbounds.study.telling import told_text
 from kernelbounds.study.trial import Trial
 
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
@@ -31,6 +40,8 @@ from kernelbounds.study.trial import Trial
 UNNOTICED_SHARE = 0.995
 # The share of the settings at which a fact matters is that of this many which fill the ranges.
 FACT_POINTS = 128
+# With more outcomes than this, to find the one that refutes the assumptions takes too long.
+MOST_REPLAYED = 500
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,8 @@ class Status:
     revisions : tuple of Revision
         The studies that this one was made from by :meth:`Study.revise`, the oldest first, and what
         that did to the guarantee.
+    refuting : str
+        With which trial the data refute the assumptions, in a sentence; empty where they do not.
 
     Examples
     --------
@@ -107,6 +120,7 @@ class Status:
     contradicted: str = ""
     kernels: str = ""
     revisions: tuple[Revision, ...] = ()
+    refuting: str = ""
 
     @property
     def stop(self) -> bool | None:
@@ -126,7 +140,7 @@ class Status:
     def advice(self) -> list[str]:
         """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
-            return remedies(self.problem, self.norm_bound, self.noise, self.contradicted)
+            return self.remedies()
         said = [
             f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at "
             "least. Certificates still hold if you still believe it."
@@ -135,21 +149,40 @@ class Status:
         ]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
-        elif self.stop:
+        if self.certificate is not None and self._says_nothing:
+            said.append(
+                "So far the certificate says nothing: it is not narrower than the whole range that "
+                f"was stated, {self.problem.output.stated_range}. Good settings are found long "
+                "before they are proved to be good; kernelbounds plan says what would help."
+            )
+        if self.stop:
             said.append(f"Stop: certified within {self._aim} of the best possible.")
         elif self.stop is False:
             said.append(f"Go on: the aim is to be certified within {self._aim}.")
             if self.more_observations is not None:
+                some = f"{float(f'{self.more_observations:.2g}'):,.0f}"
                 said.append(
-                    f"It may take about {self.more_observations} more observations, or several "
-                    "times that: a guess from the trend of the certificates."
+                    f"It may take some {some} more observations, or several times that: a guess "
+                    "from the trend of the certificates."
                 )
         return said
+
+    def remedies(self, options: bool = True) -> list[str]:
+        """Say what to do where the assumptions are refuted, with options of commands or without."""
+        return remedies(
+            self.problem, self.norm_bound, self.noise, self.contradicted, self.refuting, options
+        )
 
     @property
     def _aim(self) -> str:
         """The aim in words."""
         return self.problem.output.amount(float(self.stop_within or 0.0), "{:g}".format)
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether no outcome in the stated range could be farther from the best than certified."""
+        out, best = self.problem.output, self.certificate
+        return best is not None and best.regret >= out.between_values(out.low, out.high)
 
     @property
     def _why_smaller(self) -> str:
@@ -174,7 +207,14 @@ class Status:
             return ""
         settings = self.problem.inputs.settings_text(found.values.values())
         out = self.problem.output
-        return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
+        known = out.about(found.estimate, found.lower, found.upper, settings)
+        condition = condition_of(self.revisions)
+        return f"{out.name} is {known}{condition and f', {condition}'}."
+
+    @property
+    def certainty(self) -> str:
+        """How sure all bounds are at once, and what that depends on."""
+        return certainty(self.problem, self.revisions)
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return the facts by their names, of which the text and the card are made."""
@@ -200,14 +240,14 @@ class Status:
                 (
                     "  certified",
                     f"within {out.amount(best.regret)} of the best possible {out.name}, "
-                    f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+                    f"{self.certainty}{self._why_smaller}",
                 ),
             ]
         others = f" and {len(problem.candidates) - 1} others" if problem.candidates else ""
         found.append((
             "assumptions",
-            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, kernel "
-            f"{kernel_to_text(problem.kernel)}{others}",
+            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, "
+            f"{kernel_in_words(problem)}{others}",
         ))  # fmt: skip
         for words, share in self.binding.items():
             where = f" (makes bounds narrower at {100 * (share or 0):.0f} % of the settings)"
@@ -237,7 +277,7 @@ class Status:
             "best": best and {name: best[name] for name in ("named", "lower", "upper", "regret")},
             "limit": self.limit,
             "facts": [{"known": one, "binding_share": share} for one, share in binding.items()],
-            "confidence": 1 - self.problem.delta,
+            "confidence": 1 - proved_delta(self.problem, self.revisions),
             "stop": self.stop,
             "advice": self.advice,
         }
@@ -270,8 +310,10 @@ def first_look(
 def searched(found: Status, findings: Findings, seconds: float) -> Status:
     """Add what takes a search: the certificate, promising settings, and the effect of facts."""
     problem, sequence = found.problem, findings.sequence
-    if not len(sequence) or (found.refuted and not problem.facts):
+    if not len(sequence):
         return found
+    if found.refuted and not problem.facts:
+        return replace(found, refuting=_first_refuting(problem, findings))
     try:
         sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
         best = findings.certificate(seconds)
@@ -279,13 +321,36 @@ def searched(found: Status, findings: Findings, seconds: float) -> Status:
         facts = _effect_of_facts(problem, sequence)
     except FactRefutedError as error:
         said = contradiction(problem, sequence, error)
-        return replace(found, refuted=True, contradicted=said)
+        first = _first_refuting(problem, findings)
+        return replace(found, refuted=True, contradicted=said, refuting=first)
     except EmptyConfidenceSetError:
-        return replace(found, refuted=True)
+        return replace(found, refuted=True, refuting=_first_refuting(problem, findings))
     old = [(count, one.regret) for count, one in findings.kept()]
     more = more_needed(old, len(sequence), best.regret, found.stop_within)
     return replace(
         found, certificate=best, more_observations=more, most_promising=promising, **facts
+    )
+
+
+def _first_refuting(problem: Problem, findings: Findings) -> str:
+    """Say with which trial the data refute the assumptions; nothing where that takes too long."""
+    outcomes = findings.outcomes
+    if len(outcomes) > MOST_REPLAYED:
+        return ""
+
+    def refutes(count: int) -> bool:
+        sequence = Replay(problem).after(outcomes[:count])
+        try:
+            sequence.bounds(sequence.points[:1])
+        except EmptyConfidenceSetError:
+            return True
+        return False
+
+    one = outcomes[bisect_left(range(1, len(outcomes)), True, key=refutes)]
+    settings = problem.inputs.settings_text(one.point)
+    return (
+        f"The outcomes before that of trial {one.trial} do not refute them, but with it they do: "
+        f"{settings} {told_text(problem, one.told)}."
     )
 
 

@@ -21,6 +21,7 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
+from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
@@ -125,9 +126,10 @@ class Study:
         path : path
             The new file; one that is there already is refused. This study stays as it is.
         problem : :class:`~kernelbounds.Problem`, optional
-            The new assumptions, as ``study.problem.replace(noise=1.0)``. A kernel and a norm bound
-            that were suggested follow anew where they depend on what is replaced; to keep them,
-            state them.
+            The new assumptions, as ``study.problem.replace(noise=1.0)``. The kernel and the norm
+            bound stay, unless they are replaced, or were suggested and the inputs, the output,
+            ``turns``, ``interactions``, ``quantile``, ``experiments`` or ``kernels`` are replaced:
+            then they are suggested anew. A number that is stated as it is printed is unchanged.
         minimise, stop_within : optional
             As in :meth:`create`. What is None is as in this study.
 
@@ -359,6 +361,12 @@ class Study:
         gone = self._store.undo(None if trial is None else telling.number_of(trial))
         return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
 
+    @property
+    def taken_back(self) -> list[tuple[int, dict[str, Any], float | tuple[int, int]]]:
+        """What was taken back or corrected: number, settings and outcome, as :meth:`undo` has."""
+        gone = self._store.taken_back
+        return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
+
     def correct(
         self,
         trial: Trial | int,
@@ -514,5 +522,19 @@ class Study:
             return pictures.over_time(self, self._findings.outcomes, found)
 
     def export(self, path: str | PathLike[str]) -> None:
-        """Write the observations to a CSV file, whole or not at all."""
-        write_csv(path, self.observations)
+        """Write the observations to a CSV file, whole or not at all.
+
+        A file that is there already is replaced only if it is an earlier export. A study is never
+        replaced, nor a table from which runs were imported.
+        """
+        target, columns = files.as_path(path), self.observations
+        with files.failure_reported(f"write {files.named(target)}"):
+            files.check_writable(target)
+            imported = {one.source for one in self._store.outcomes}
+            if telling.name_from(self.path, target) in imported:
+                raise OSError(0, "runs of this study were imported from it; name another file")
+            if not telling.may_be_export(target, columns):
+                raise OSError(
+                    0, "it is there already, and is not an export of this study; name another file"
+                )
+        write_csv(target, columns)

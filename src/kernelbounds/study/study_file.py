@@ -85,6 +85,10 @@ STUDY = Format(application=0x6B625354, version=4, schema=SCHEMA)  # "kbST"
 END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE number = ?"
 
 
+# A message names no more trials than this.
+MOST_NAMED = 10
+
+
 class StudyFile:
     """The rows of a study in its open file, which threads may share.
 
@@ -148,7 +152,11 @@ class StudyFile:
         """Return a trial by its number."""
         found = self._trials("number = ?", number)
         if not found:
-            raise InputError(f"there is no trial {number} in {self.name}.")
+            waiting = ", ".join(str(one.number) for one in self.pending[:MOST_NAMED]) or "none"
+            raise InputError(
+                f"there is no trial {number} in {self.name}; pending: {waiting}. A run of your own "
+                "is told by its settings, without a number."
+            )
         return found[0]
 
     def add_pending(
@@ -318,11 +326,18 @@ class StudyFile:
         }
         return [found[count] for count in sorted(found)]
 
-    def _outcomes(self, where: str, *values: Any) -> list[Outcome]:
+    @property
+    def taken_back(self) -> list[Outcome]:
+        """The outcomes that were withdrawn, in the order in which they were told."""
+        return self._outcomes("TRUE", which="IS NOT NULL", order="id")
+
+    def _outcomes(
+        self, where: str, *values: Any, which: str = "IS NULL", order: str = "place"
+    ) -> list[Outcome]:
         columns = ", ".join(Outcome._fields[:-1])
         found = []
         for point, value, *others in self._file.rows(
-            f"SELECT {columns} FROM outcomes WHERE withdrawn IS NULL AND {where} ORDER BY place",
+            f"SELECT {columns} FROM outcomes WHERE withdrawn {which} AND {where} ORDER BY {order}",
             *values,
         ):
             rate, tries = value, None

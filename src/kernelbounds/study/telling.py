@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -227,6 +228,20 @@ def import_runs(
     with store.transaction():
         again, new = old.sorted_out(store.outcomes, skip)
         return again + store.tell(new)
+
+
+def may_be_export(path: Path, columns: Iterable[str]) -> bool:
+    """Tell whether a file may be replaced by an export: none, an empty one, or an earlier export.
+
+    An export is known by the names of its columns, with or without notes.
+    """
+    # As text, so that the header is read as it was written; it is no longer than this.
+    begins = files.content_begins(path, 100_000).decode(errors="replace")
+    header = next(csv.reader(begins.splitlines()[:1]), [])
+    named, expected = (
+        [one.strip() for one in names if one != "note"] for names in (header, columns)
+    )
+    return not begins or named == expected
 
 
 def correct(store: StudyFile, problem: Problem, number: int, value: Any, point: Any) -> Told:
