@@ -127,17 +127,20 @@ def _warned(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
         warn(str(message))
 
 
+_PARAMETERS = [
+    inspect.signature(one.callback).parameters for one in app.registered_commands if one.callback
+]
+_FOLDERS_OF_RESULTS = [str(one["out"].default) for one in _PARAMETERS if "out" in one]
+
+
 def _stamps() -> list[tuple[int, int]]:
     """Return the times and sizes of all files and folders that the command may change.
 
     They are those that are named, those that results have by default, and the folders of these.
     """
     words = [word.partition("=")[2] if word[:2] == "--" else word for word in sys.argv[1:]]
-    commands = [one.callback for one in app.registered_commands if one.callback is not None]
-    parameters = [inspect.signature(one).parameters for one in commands]
-    folders = [one["out"].default for one in parameters if "out" in one]
     found = []
-    paths = [*words, *map(str, folders)]
+    paths = [*words, *_FOLDERS_OF_RESULTS]
     for path in (*paths, *(os.path.dirname(path) or "." for path in paths)):
         there = (0, 0)
         with suppress(OSError, ValueError):
