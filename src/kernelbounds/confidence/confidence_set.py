@@ -361,17 +361,12 @@ class ConfidenceSet:
         It is rounded up, but where B and the root are so short that nothing is rounded.
         """
         norm_bound, prior = self.assumptions.norm_bound, self.prior(points)
-        roots = np.sqrt(prior)
         dim = points.dim if isinstance(points, Functionals) else points.shape[1]
-        # Products of two numbers with no more digits than single precision has are exact.
-        digits = np.frexp(roots)[0], np.frexp(norm_bound)[0]
-        exact = (digits[0] == digits[0].astype(np.float32)) & (roots * roots == prior)
-        exact &= digits[1] == np.float32(digits[1])
-        if kernels.evaluation_error(self.kernel, dim) is None:  # k(x,x) itself may be off
-            exact = np.zeros(len(roots), dtype=bool)
         # Values are off by 4 accuracies at most, roots by half of that, and then both are rounded.
         room = 1 + 4 * self.engine.data.accuracy_in(dim)
-        return np.asarray(norm_bound * roots * np.where(exact, 1.0, room))
+        if len(prior) and (prior == prior[0]).all() and _product_is_exact(norm_bound, prior[0]):
+            room = room if kernels.evaluation_error(self.kernel, dim) is None else 1.0
+        return np.asarray(norm_bound * room * np.sqrt(prior))
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean (g, m), variance (g, m), rounded up, and energy (g,), rounded down, at g ridges."""
@@ -388,3 +383,10 @@ class ConfidenceSet:
     def log_det_above(self, ridge: float) -> float:
         """ln det(I + K/alpha), rounded up."""
         return self.engine.log_det_above(ridge)
+
+
+def _product_is_exact(norm_bound: float, prior: float) -> bool:
+    """Whether B sqrt(k(x,x)) is not rounded: of two numbers with few digits, products are exact."""
+    root = math.sqrt(prior)
+    digits = math.frexp(norm_bound)[0], math.frexp(root)[0]
+    return root * root == prior and all(float(np.float32(one)) == one for one in digits)
