@@ -362,11 +362,19 @@ class ConfidenceSet:
         """
         norm_bound, prior = self.assumptions.norm_bound, self.prior(points)
         dim = points.dim if isinstance(points, Functionals) else points.shape[1]
-        # Values are off by 4 accuracies at most, roots by half of that, and then both are rounded.
-        room = 1 + 4 * self.engine.data.accuracy_in(dim)
-        if len(prior) and (prior == prior[0]).all() and _product_is_exact(norm_bound, prior[0]):
-            room = room if kernels.evaluation_error(self.kernel, dim) is None else 1.0
+        key = "room", dim, self.equal_shares
+        room, has_known_formula = self.evidence.kept(key, lambda: self._room_of_roots(dim))
+        if has_known_formula and len(prior) and (prior == prior[0]).all():
+            room = 1.0 if _product_is_exact(norm_bound, prior[0]) else room
         return np.asarray(norm_bound * room * np.sqrt(prior))
+
+    def _room_of_roots(self, dim: int) -> tuple[float, bool]:
+        """Room for the errors of B sqrt(k(x,x)), and whether the formula of the kernel is known.
+
+        Values are off by 4 accuracies at most, roots by half of that, and then both are rounded.
+        """
+        known = kernels.evaluation_error(self.kernel, dim) is not None
+        return 1 + 4 * self.engine.data.accuracy_in(dim), known
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean (g, m), variance (g, m), rounded up, and energy (g,), rounded down, at g ridges."""
