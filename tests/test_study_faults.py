@@ -24,7 +24,7 @@ from kernelbounds.study.study_file import StudyFile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
-WORKERS, TELLS, PARTS = 2, 60, 6
+WORKERS, TELLS, PARTS = 2, 100, 10
 
 
 def problem():
