@@ -37,13 +37,13 @@ def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool
 
 
 def _check_points(points: Array, name: str, dim: int | None) -> None:
+    if points.size == 0:
+        raise InputError(f"{name} is empty (shape {points.shape}); pass at least one point.")
     if points.ndim != 2:
         raise InputError(
             f"{name} must be a 2-D array of shape (points, dimensions), got shape {points.shape}; "
             "use reshape(-1, 1) for many points in one dimension, reshape(1, -1) for one point."
         )
-    if points.size == 0:
-        raise InputError(f"{name} is empty (shape {points.shape}); pass at least one point.")
     if dim is not None and points.shape[1] != dim:
         raise InputError(
             f"{name} has {points.shape[1]} columns, but the points so far have {dim} dimensions."
